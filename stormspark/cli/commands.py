@@ -285,8 +285,8 @@ def quickstart(name: str) -> None:
     type=click.Choice([kind.value for kind in Kind]),
     multiple=True,
     help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), if "
-    "tasks waited for their restart at the end (tasks-down), if the last end_of_input or post_save of a bolt raised an error "
-    "(unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
+    "tasks waited for their restart at the end (tasks-down), if a bolt's last end_of_input, post_save or cleanup or a spout's close "
+    "raised an error (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
 )
 @starts_spark
 @_refusing
@@ -318,8 +318,8 @@ def run(
     topology runs, the first one ends the start.
 
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 3 it ended, but gave up rows,
-    or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM,
-    or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
+    or all tuples of a component failed, or something may be unwritten, or nothing was done (see --allow), 130 it was ended by
+    the second Ctrl-C or SIGTERM, or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
     """
     if engine != "spark" and (checkpoint or master or options_of_spark.need_spark):
         msg = "--checkpoint, --master and what brings jars or settings of Spark need --engine spark"

@@ -96,8 +96,8 @@ class Tally:
                 self._counts_last = False
                 self._count_before_stop()
 
-    def add_last_commit(self, reports: Iterable[WorkerReport]) -> None:
-        """Add reports that workers make when they have heard of the last commit. They are no batch."""
+    def add_last_reports(self, reports: Iterable[WorkerReport]) -> None:
+        """Add reports that workers make when they have heard of the last commit, and at their close. They are no batch."""
         with self._lock:
             for report in reports:
                 self._add(report, 0.0)

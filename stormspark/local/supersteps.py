@@ -272,9 +272,12 @@ class InProcessWorkers:
         reports = [worker.hear_of_last_commit(self._committed) for worker in self.workers]
         return [read_report(report) for report in reports if report is not None]
 
-    def close(self) -> None:
-        """End every task gracefully. Tasks that have not heard of the last commit hear of it first."""
+    def close(self) -> list[WorkerReport]:
+        """End every task gracefully. Tasks that have not heard of the last commit hear of it first.
+
+        Return the reports of workers in which a last call has raised an error.
+        """
         for worker in self.workers:
             worker.transaction.hear_of_commit(self._committed)
-        for worker in self.workers:
-            worker.close()
+        reports = [worker.close() for worker in self.workers]
+        return [read_report(report) for report in reports if report is not None]

@@ -345,8 +345,8 @@ class LocalTopology(TopologyHandle):
             time.sleep(pause)  # a round does not wait for a call of a spout
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self._is_closing = True
-        self._tally.add_last_commit(self.workers.hear_of_last_commit())
-        self.workers.close()
+        self._tally.add_last_reports(self.workers.hear_of_last_commit())
+        self._tally.add_last_reports(self.workers.close())
 
     def _finish(self) -> None:
         with self._finishing:

@@ -20,7 +20,7 @@ class Kind(Enum):
     ALL_FAILED = "all-failed"
     #: Tasks had no instance at the end, because they waited for their restart or it had not ended (W22).
     TASKS_DOWN = "tasks-down"
-    #: What a bolt does with the last rows has raised an error.
+    #: What a bolt does with the last rows, or what a component does at the end, has raised an error.
     UNWRITTEN = "unwritten"
     #: No tuple was emitted, or none was executed.
     NOTHING_DONE = "nothing-done"
@@ -87,9 +87,14 @@ def _unwritten(statistics: TopologyStatistics) -> Iterator[Shortfall]:
                 if component.tasks == 1
                 else f"{component.unwritten:,} of {component.tasks:,} tasks"
             )
+            calls = (
+                "deactivate or close"
+                if component.kind == "spout"
+                else "last end_of_input, post_save or cleanup"
+            )
             yield Shortfall(
                 Kind.UNWRITTEN,
-                f"{name}: the last end_of_input or post_save of {tasks} raised an error, so rows may be unwritten",
+                f"{name}: the {calls} of {tasks} raised an error, so something may be unwritten",
             )
 
 

@@ -60,7 +60,8 @@ class TaskCounters:
     #: A gauge: 1 if an error has ended the task's instance and the next one has not started yet, because the task waits for its
     #: restart or because its restart lasts (W22).
     down: int = 0
-    #: A gauge: 1 if the bolt's last ``end_of_input`` or ``post_save`` has raised an error, so that something may be unwritten.
+    #: A gauge: 1 if the bolt's last ``end_of_input`` or ``post_save``, or a call at the end such as ``cleanup`` or ``close``, has
+    #: raised an error, so that something may be unwritten.
     unwritten: int = 0
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
@@ -148,7 +149,8 @@ class ComponentStatistics:
     waiting_calls: int
     #: How many tasks wait for their restart.
     down: int
-    #: How many tasks may have left something unwritten, because their last ``end_of_input`` or ``post_save`` raised an error.
+    #: How many tasks may have left something unwritten, because an error was raised by their last ``end_of_input`` or
+    #: ``post_save``, or by a call at the end such as ``cleanup`` or ``close``.
     unwritten: int
     last_error: str | None
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.

@@ -348,7 +348,7 @@ class Nimbus:
 
     @property
     def last_reports(self) -> list[bytes]:
-        """The pickled reports of the workers that have heard of the last commit."""
+        """The pickled reports of workers that have heard of the last commit, and of those with errors at their close."""
         with self._changed:
             return [*self._last_reports]
 
@@ -572,6 +572,8 @@ class Nimbus:
         elif isinstance(message, Closed):
             with self._changed:
                 self._not_returned += message.not_returned
+                if message.report is not None:
+                    self._last_reports.append(message.report)
             link.send(self._orders._replace(exit=True))
         elif isinstance(message, Stirs):
             self._on_stir()

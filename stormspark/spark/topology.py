@@ -837,7 +837,7 @@ class SparkTopology(TopologyHandle):
             _log.warning("a worker of %s did not close within %g s and is killed", self.name, _CLOSE_SECS)
             self._tally.add_not_returned(self._nimbus.calls())
             self._nimbus.kill_workers()
-        self._tally.add_last_commit(map(read_report, self._nimbus.last_reports))
+        self._tally.add_last_reports(map(read_report, self._nimbus.last_reports))
         self._tally.add_not_returned(self._nimbus.not_returned)
 
     def _attempt(self, attempt: int, reason: str) -> Attempt:

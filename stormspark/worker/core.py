@@ -170,8 +170,8 @@ class Worker:
         """Let the tasks hear of the last commit before `close`, and return a report; see `Reporter.after_last_commit`."""
         return self._reporter.after_last_commit(committed)
 
-    def close(self) -> None:
-        """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks."""
+    def close(self) -> bytes | None:
+        """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks. See `Reporter.after_close`."""
         self.under_way.give_up_calls()
         tasks = [*self.wiring.spouts, *self.wiring.bolts]
         for task in tasks:
@@ -179,7 +179,7 @@ class Worker:
         self._executors.finish()
         for task in tasks:
             if self._executors.is_cut_off:
-                return
+                return None
             self.call.enter(task)
             task.stop()
         self.call.enter_other("a worker hook")
@@ -187,6 +187,7 @@ class Worker:
         self.services.shut_down()
         self.call.enter(None)
         self.stories.close()
+        return self._reporter.after_close()
 
     def limit_waiting(self) -> None:
         """Let batches wait only some seconds for calls of executors, because the topology stops. Any thread may call this."""

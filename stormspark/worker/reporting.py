@@ -173,6 +173,11 @@ class Reporter:
             spout.counters.pending = spout.load().open_trees
         return pickle.dumps(self._of_tasks(committed), 5)
 
+    def after_close(self) -> bytes | None:
+        """Return a pickled report if a last call of a task, such as ``cleanup``, has raised an error. Otherwise return None."""
+        raised = any(task.counters.unwritten for task in self._tasks.values())
+        return pickle.dumps(self._of_tasks(-1), 5) if raised else None
+
     def _of_tasks(self, batch: int) -> WorkerReport:
         """Return a report of what the tasks have counted, said and left."""
         tasks = self._tasks.values()

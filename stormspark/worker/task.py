@@ -253,7 +253,11 @@ class Task(ServesInstance):
             self.reports.logger.warning("%s: %s", self.name, error)
             self._host.gave_up(error.busy)
         except ERRORS_OF_CODE as error:
-            self.report_error(error)
+            self._raised_last(error)
+
+    def _raised_last(self, error: BaseException) -> None:
+        self.counters.unwritten = 1
+        self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
         """Call a function of the instance, on the thread that the instance belongs to.

@@ -790,6 +790,34 @@ MISTAKES = [
         **SPARK,
     ),
     Mistake(
+        "on Spark: os._exit in a coroutine",
+        1,
+        ["ended by os._exit(7) in execute of print[0]", "THE_FILE:"],
+        [
+            ("import Bolt", "import AsyncBolt, Bolt"),
+            ("class Print(Bolt):\n    def", "class Print(AsyncBolt):\n    async def"),
+            (
+                "    def execute(self, tup):\n        self.collector.ack",
+                "    async def execute(self, tup):\n        __import__('os')._exit(7)",
+            ),
+        ],
+        command=_on_spark("-c", "stormspark.max.attempts=2"),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: a sink that can't flush in cleanup",
+        3,
+        [
+            "print: the last end_of_input, post_save or cleanup of its task raised an error, so something may be unwritten",
+            "print: 1 error: ",
+            "ZeroDivisionError",
+            "--allow unwritten",
+        ],
+        [("        pass\n", "        pass\n\n    def cleanup(self):\n        1 / 0\n")],
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
         "on Spark: an unknown kind of source",
         1,
         ["spout 'words': stream raised", "DATA_SOURCE_NOT_FOUND", "nosuch"],

@@ -357,8 +357,8 @@ class Executors:
                 if task not in waiting:
                     task.begin_to_stop()
             self.wait(inf)
-            self.take_in()  # take the notes of all executors, because any thread may wait for room for its notes
             left = [task for task in left if not task.has_stopped]
+            self.take_in()  # take the notes of all executors, because any thread may wait for room for its notes
         for task in left:
             task.executor.gave_up = True
 

@@ -174,7 +174,7 @@ class ThreadedTask(Task):
         try:
             super().stop()
         except BaseException as error:  # InstanceEnded and SystemExit must not end the thread
-            self.report_error(contained(self._last_call, error))
+            self._raised_last(contained(self._last_call, error))
         self.has_stopped = True
 
     def stop(self) -> None:

@@ -256,9 +256,12 @@ class HeardOfCommit(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A report of a worker that has closed its tasks: the calls that had not returned by then."""
+    """A report of a worker that has closed its tasks: the calls that had not returned by then, and a pickled report if a last
+    call has raised an error.
+    """
 
     not_returned: tuple[Busy, ...]
+    report: bytes | None = None
 
 
 class Stirs(NamedTuple):

@@ -296,10 +296,10 @@ class WorkerProcess:
         report = worker.hear_of_last_commit(committed)
         if report is not None:
             self._lifeline.send(HeardOfCommit(report))  # now, because some last call may never return
-        worker.close()
+        last_report = worker.close()
         not_returned = worker.services.not_returned
-        if report is not None or not_returned:
-            self._lifeline.send(Closed(tuple(not_returned.values())))
+        if report is not None or last_report is not None or not_returned:
+            self._lifeline.send(Closed(tuple(not_returned.values()), last_report))
             self._leave(
                 "it was closed without some of its calls" if not_returned else "it was closed", code=0
             )

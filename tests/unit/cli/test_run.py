@@ -173,7 +173,7 @@ ALL_FAILED = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, failed=9)
         (DOWN, "spout: 1 of 2 tasks had raised an error and had not started again at the end", "tasks-down"),
         (
             UNWRITTEN,
-            "spout: the last end_of_input or post_save of 1 of 2 tasks raised an error, so rows may be unwritten",
+            "spout: the deactivate or close of 1 of 2 tasks raised an error, so something may be unwritten",
             "unwritten",
         ),
         (ALL_FAILED, "spout: 9 messages failed, and none was acked", "all-failed"),

@@ -51,7 +51,7 @@ def test_reports_of_the_last_commit_are_no_batch():
     """J15."""
     tally = Tally(PLAN, "spark")
     tally.add_batch([report(0, 0, 0, emitted=10, pending=10), report(1, 0, 0, emitted=5, pending=5)], 0.1)
-    tally.add_last_commit([report(0, 0, 0, emitted=10, acked=10)])
+    tally.add_last_reports([report(0, 0, 0, emitted=10, acked=10)])
     now = tally.statistics()
     assert (now.batches, now.batch_ms.mean) == (1, 100.0)
     assert (now.components["s"].acked, now.components["s"].pending) == (10, 5)

@@ -148,9 +148,9 @@ def test_a_worker_tells_what_it_has_heard_of_the_last_commit_before_it_ends(
     fake = Fake(nimbus)
     fake.begin()
     fake.worker.send(HeardOfCommit(b"report"))
-    fake.worker.send(Closed(()))
+    fake.worker.send(Closed((), b"an error in cleanup"))
     assert fake.worker.recv().exit
-    assert (nimbus.last_reports, nimbus.not_returned) == ([b"report"], [])
+    assert (nimbus.last_reports, nimbus.not_returned) == ([b"report", b"an error in cleanup"], [])
 
 
 def test_it_knows_what_an_end_of_the_topology_would_cut_off(make: Callable[..., Nimbus]) -> None:
