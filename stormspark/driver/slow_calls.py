@@ -70,10 +70,11 @@ class SlowCalls:
                 f"goes on meanwhile: await something there (asyncio.sleep, an async client, asyncio.to_thread), or make the "
                 f"component an ordinary bolt or spout, whose executors get threads"
             )
-        if stops and busy.alone and not busy.of_spout:
+        if stops and (not busy.of_spout if busy.alone else not busy.opens):
+            most = STOP_SECS if busy.alone else LAST_BATCH_SECS
             return (
                 f"{busy.code} in worker {worker} has not returned for {seconds}: the topology stops, and waits for such calls at "
-                f"most {STOP_SECS:.0f} s"
+                f"most {most:.0f} s"
             )
         if busy.alone and busy.awaits:
             then = (

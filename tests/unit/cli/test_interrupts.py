@@ -88,7 +88,7 @@ def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run
     process.send_signal(signal.SIGINT)
     until(
         process,
-        "stopping; what is under way gets 10 s, and then close and cleanup get 10 s",
+        "stopping; what is under way gets 10 s (a call on a worker's thread 60 s), and then close and cleanup get 10 s",
     )
     # Two signals within this time count as one, and a busy machine delivers the first one late.
     heard = time.monotonic()

@@ -90,7 +90,8 @@ def test_the_first_interrupt_stops_it_and_says_so(number, again):
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
     assert notes.said == [
-        f"stopping; what is under way gets 10 s, and then close and cleanup get 10 s ({again} to end at once)"
+        "stopping; what is under way gets 10 s (a call on a worker's thread 60 s), and then close and cleanup get 10 s "
+        f"({again} to end at once)"
     ]
 
 
@@ -104,7 +105,7 @@ def test_a_stop_without_an_interrupt_says_why_it_stops(options, why):
     topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0, ends_with_input=False)
     _, notes = watched(topology, **options)
     assert notes.said[-1:] == [
-        f"{why}stopping; what is under way gets 10 s, and then "
+        f"{why}stopping; what is under way gets 10 s (a call on a worker's thread 60 s), and then "
         "close and cleanup get 10 s (press Ctrl-C twice to end at once)"
     ]
 
