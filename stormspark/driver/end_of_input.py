@@ -8,16 +8,18 @@ that wait for later tuples, and in batches that are not full. So bolts *flush* w
     RUNNING     the input goes on
     FLUSHING    in the next batch, the bolts of one turn flush
     DRAINING    tuples that were emitted since then wait somewhere, so the next turn has to wait
-    WAITING     all turns are over, but trees are open: of tuples that a bolt still holds, or that have failed and come again
+    WAITING     all turns are over, but trees are open: of tuples that a bolt still holds, or that have failed and come again;
+                or a bolt has executed tuples after its flush
     DONE        nothing is left, and the topology ends
 
-A tuple that fails during a pass may come again. The next pass flushes it, once all is quiet again. If a worker is lost, the
-states begin anew, because its rows come again.
+A tuple that fails during a pass may come again. So may the result of a bolt's own thread come to bolts that have flushed already.
+The next pass flushes them, once all is quiet again. If a worker is lost, the states begin anew, because its rows come again.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
@@ -34,8 +36,8 @@ _log = logging.getLogger(__name__)
 _QUIET_BATCHES = 2
 #: With ``available_now``, a spout that does not say whether it is done counts as done once nothing has happened for so long.
 _SILENT_SECS = 1.0
-#: If bolts of a loop flush, there are at most this many passes in which only the loop goes on.
-_PASSES_OF_LOOP = 100
+#: There are at most this many passes in a row in which no tree ends, but bolts execute tuples after their flushes.
+_PASSES = 100
 
 
 class InputState(Enum):
@@ -71,8 +73,10 @@ class EndOfInput:
 
     def _begin(self) -> None:
         self._quiet, self._quiet_since = 0, 0.0
-        self._emitted = self._progress = self._executed = self._failed = -1
-        self._passes_of_loop = 0
+        self._emitted = self._progress = self._failed = -1
+        self._passes = 0
+        #: By bolt that flushes: how many tuples it had executed before its last flush.
+        self._before_flush: dict[str, int] = {}
         #: While draining: what was executed at the last look, and how often in a row only calls waited since then.
         self._drained, self._stuck = -1, 0
 
@@ -134,26 +138,40 @@ class EndOfInput:
         pending = sum(one.pending for one in spouts)
         failed = sum(one.failed for one in spouts)
         progress = emitted + failed + sum(one.acked for one in spouts)
-        executed = sum(one.executed for report in reports for one in report.counters.values())
+        by_component = self._executed_by_component(reports)
+        executed = sum(by_component.values())
         state = self.state
         if state is InputState.RUNNING:
             if self._is_over(reports, now):
                 self._failed = failed
-                self._begin_pass(pending, progress, executed)
+                self._begin_pass(pending, progress)
         elif state in (InputState.FLUSHING, InputState.DRAINING):
-            self._go_on(backlog, pending, reports, may_come_again=failed != self._failed)
+            may_come_again = failed != self._failed or self._has_come_late(by_component, pending, reports)
+            self._go_on(backlog, pending, reports, may_come_again=may_come_again)
             # Tuples of async bolts that have come again after the flush of their bolt wait for another flush.
             waits = self.state is InputState.DRAINING and backlog == earlier and executed == self._drained
             self._stuck, self._drained = self._stuck + 1 if waits else 0, executed
             if self._stuck >= _QUIET_BATCHES:
                 self._failed = failed
-                self._begin_pass(pending, progress, executed)
+                self._begin_pass(pending, progress)
         elif state is InputState.WAITING and self._is_over(reports, now):
-            if not pending:
+            late = self._has_come_late(by_component, pending, reports)
+            if not (pending or late):
                 self.state = InputState.DONE
-            elif progress != self._progress or self._loop_goes_on(executed):
+            elif progress != self._progress or late:
                 self._failed = failed
-                self._begin_pass(pending, progress, executed)
+                self._begin_pass(pending, progress)
+        if self.state is InputState.FLUSHING:
+            for bolt, turn in self._plan.flush_turns.items():
+                if turn == self._turn:
+                    self._before_flush[bolt] = by_component[bolt]
+
+    def _executed_by_component(self, reports: Iterable[WorkerReport]) -> Counter[str]:
+        executed: Counter[str] = Counter()
+        for report in reports:
+            for task, counters in report.counters.items():
+                executed[self._plan.tasks[task].component] += counters.executed
+        return executed
 
     def _waiting_calls(self, reports: Iterable[WorkerReport]) -> tuple[int, int]:
         """Return how many calls of async bolts may wait for a flush: of bolts whose turn has come, and of all others."""
@@ -183,10 +201,9 @@ class EndOfInput:
         sources = {source.id for source in self._plan.sources}
         return sources.issuperset(silent) or now - self._quiet_since >= self._patience
 
-    def _begin_pass(self, pending: int, progress: int, executed: int) -> None:
-        if progress == self._progress:
-            self._passes_of_loop += 1
-        self._progress, self._executed = progress, executed
+    def _begin_pass(self, pending: int, progress: int) -> None:
+        self._passes = self._passes + 1 if progress == self._progress else 0
+        self._progress = progress
         self._turn = 1
         self.state = InputState.FLUSHING
         if not self._turns:
@@ -210,19 +227,26 @@ class EndOfInput:
             if pending:
                 self._warn(pending, reports)
 
-    def _loop_goes_on(self, executed: int) -> bool:
-        """Whether bolts of a loop have executed tuples since the last pass began, and may flush them."""
-        return bool(self._loops) and executed != self._executed and self._passes_of_loop < _PASSES_OF_LOOP
+    def _has_come_late(self, executed: Counter[str], pending: int, reports: Iterable[WorkerReport]) -> bool:
+        """Whether bolts have executed tuples after their last flush, and may flush them.
+
+        Bolts of a loop flush them as long as trees are open, and other bolts as long as they hold tuples. Tuples in no tree are
+        held by nobody, so they get a single pass: ticks may bring such tuples again and again.
+        """
+        held = _held(reports)
+        with_trees, without = self._passes < _PASSES, not (pending or self._passes)
+        return any(
+            with_trees and (pending if bolt in self._loops else held[bolt])
+            or (without and bolt not in self._loops)
+            for bolt, before in self._before_flush.items()
+            if executed[bolt] != before
+        )
 
     def _warn(self, pending: int, reports: Iterable[WorkerReport]) -> None:
         if self._warned:
             return
         self._warned = True
-        held: dict[str, int] = {}
-        for report in reports:
-            for bolt, count in report.held.items():
-                held[bolt] = held.get(bolt, 0) + count
-        where = ", ".join(f"{count:,} that {bolt} holds" for bolt, count in sorted(held.items()))
+        where = ", ".join(f"{count:,} that {bolt} holds" for bolt, count in sorted(_held(reports).items()))
         loop = (
             f"; {', '.join(self._loops)} are in a loop, and flush what goes round it again and again"
             if self._loops
@@ -236,3 +260,11 @@ class EndOfInput:
             f" (tuples: {where})" if where else "",
             loop,
         )
+
+
+def _held(reports: Iterable[WorkerReport]) -> Counter[str]:
+    """Return how many tuples each bolt holds."""
+    held: Counter[str] = Counter()
+    for report in reports:
+        held.update(report.held)
+    return held

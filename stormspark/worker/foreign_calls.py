@@ -54,6 +54,8 @@ class Mailbox:
         self._taking = False
         self._changed = threading.Condition()
         self._closed = False
+        #: Gets a warning of the next call that comes too late; None if nobody wants to hear of it.
+        self._warn: Callable[[str], object] | None = None
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -90,6 +92,8 @@ class Mailbox:
                 self._calls.append(call)
                 if is_at_work():
                     self._at_hand = len(self._calls)
+                return
+        self._say_that_it_is_over()
 
     def take(
         self, most: int | None = None, may_come: Callable[[Callable[[], object]], bool] = lambda call: True
@@ -123,6 +127,22 @@ class Mailbox:
             self._calls.clear()
             self._at_hand = 0
             self._changed.notify_all()
+
+    def end(self, warn: Callable[[str], object]) -> None:
+        """Do the same because the topology has ended. ``warn`` of the first call that is dropped."""
+        self._warn = warn
+        dropped = len(self)
+        self.close()
+        if dropped:
+            self._say_that_it_is_over()
+
+    def _say_that_it_is_over(self) -> None:
+        warn, self._warn = self._warn, None
+        if warn is not None:
+            warn(
+                f"{self._task}: its own threads still emit, ack or fail tuples at the end of the topology, without effect. A bolt "
+                f"that acks a tuple only after all of its work has time for that work"
+            )
 
 
 class _Collector(Protocol):

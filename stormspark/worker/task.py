@@ -232,7 +232,7 @@ class Task(ServesInstance):
         """End the instance gracefully. Errors are reported, and stop nothing."""
         if isinstance(self.instance, AsyncExecutor):
             self._host.gave_up(self.instance.not_ended)
-        self.mailbox.close()
+        self.mailbox.end(self.reports.logger.warning)
         for hook in self.hooks:
             self._call_last(self._run, hook.cleanup)
 

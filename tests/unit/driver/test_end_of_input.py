@@ -168,6 +168,24 @@ def test_bolts_of_a_loop_flush_again_while_it_goes_on() -> None:
     assert sum(batch(of, pending=1, executed=at)[1] for at in range(2000)) <= 2
 
 
+def test_a_result_that_comes_after_the_flush_of_its_bolt_is_flushed_in_another_pass() -> None:
+    """It comes from a thread of an earlier bolt's own. It hung, as the end of its tree waited for a flush that did not come."""
+    of = end(1)
+    batch(of, pending=5)
+    assert batch(of, pending=5) == (True, 1)
+    assert [batch(of, pending=5) for _ in range(5)] == [(True, 0)] * 5
+    assert batch(of, pending=5, executed=5, held=5) == (True, 1)
+    assert batch(of, acked=5, executed=5) == (True, 0)
+    assert of.is_done
+
+
+def test_results_without_trees_are_flushed_too_but_only_once() -> None:
+    """Ticks may bring more of them for ever."""
+    of = end(1)
+    passes = sum(batch(of, executed=at)[1] for at in range(9))
+    assert of.is_done and passes == 2
+
+
 def test_a_lost_worker_begins_anew() -> None:
     of = end()
     batch(of, pending=5)

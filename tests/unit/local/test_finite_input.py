@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -46,6 +47,8 @@ out: list[tuple[Any, ...]] = []
 @pytest.fixture(autouse=True)
 def _nothing_is_out() -> None:
     out.clear()
+    Later.given.clear()
+    flushes.clear()
 
 
 class Keep(Bolt):
@@ -317,6 +320,105 @@ def test_rows_of_a_window_that_fails_in_the_flush_come_again_and_are_not_late(wo
     assert sorted(out) == [(0, 1), (100, 10), (200, 10), (300, 4)]
     statistics = running.statistics()
     assert statistics.total("late") == 0 and statistics.components["numbers"].failed > 0
+
+
+class Later(Bolt):
+    """Its results come from a thread, when the test calls `work` there. Those without anchors come after the ack."""
+
+    waits = False
+    #: The tuples that wait for the thread, each with its collector.
+    given: ClassVar[list[tuple[Any, Any]]] = []
+
+    def __init__(self, anchored: bool) -> None:
+        self.anchored = anchored
+
+    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+        in_a_thread(lambda: None)  # so that the collector checks who calls it
+
+    def execute(self, tup: Any) -> None:
+        self.given.append((self.collector, tup))
+        if not self.anchored:
+            self.collector.ack(tup)
+
+    def work(self) -> None:
+        """Emit what was given so far."""
+        while self.given:
+            collector, tup = self.given.pop()
+            collector.emit(tup.values, anchors=[tup] if self.anchored else [])
+            if self.anchored:
+                collector.ack(tup)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("at", "n"))
+
+
+def in_a_thread(function: Callable[[], object]) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+class BatchesOf100(Bolt):
+    waits = False
+
+    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.held: list[Any] = []
+
+    def execute(self, tup: Any) -> None:
+        self.held.append(tup)
+
+    def end_of_input(self) -> None:
+        for tup in self.held:
+            out.append(tuple(tup.values))
+            self.collector.ack(tup)
+        self.held.clear()
+        if flushes and Later.given:
+            in_a_thread(Later(flushes.pop()).work)
+
+
+#: Whether the results that come during the first flush have anchors; empty if none comes then.
+flushes: list[bool] = []
+
+
+def results_come_later(anchored: bool) -> LocalTopology:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(7))
+    builder.set_bolt("later", Later(anchored)).shuffle_grouping("numbers")
+    builder.set_bolt("batches", BatchesOf100()).shuffle_grouping("later")
+    return LocalTopology(plan_topology(builder.create_topology("later")), SimulatedClock())
+
+
+def test_results_of_a_bolts_thread_may_come_after_the_flush_of_the_bolt_behind_it() -> None:
+    running = results_come_later(True)
+    for _ in range(20):
+        running.run_batch()
+    assert not running.wait(0) and len(Later.given) == 7
+    in_a_thread(Later(True).work)
+    for _ in range(20):
+        running.run_batch()
+    assert running.wait(0) and len(out) == running.statistics().components["numbers"].acked == 7
+
+
+@pytest.mark.parametrize("anchored", [True, False])
+def test_results_of_a_bolts_thread_may_come_during_the_flush(anchored: bool) -> None:
+    flushes[:] = [anchored]
+    running = results_come_later(anchored)
+    for _ in range(20):
+        running.run_batch()
+    assert running.wait(0) and len(out) == 7
+
+
+def test_results_that_come_after_the_end_are_lost_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody knows of them before: their tuples are acked."""
+    running = results_come_later(False)
+    for _ in range(20):
+        running.run_batch()
+    assert running.wait(0) and not out
+    in_a_thread(Later(False).work)
+    (said,) = [one.getMessage() for one in caplog.records if "own threads" in one.getMessage()]
+    assert said.startswith("later[0]: its own threads still emit, ack or fail tuples at the end of the topology")
 
 
 class Holds(Bolt):
