@@ -48,8 +48,8 @@ class Tally:
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         #: The totals at the end of the last batch (`take_batch`).
         self._at_last_batch = Totals()
-        #: See `TopologyStatistics.batches_begun`.
-        self._batches_begun, self._batches_ended = 0, 0
+        #: See `TopologyStatistics.batches_ended`.
+        self._batches_ended = 0
         self._batch_times = Histogram()
         self._phases: dict[str, Histogram] = {}
         self._began = clock()
@@ -74,15 +74,10 @@ class Tally:
         #: By task: the calls that had not returned when the topology ended.
         self._not_returned: dict[str, Busy] = {}
 
-    def begin_batch(self) -> None:
-        """Count a batch that begins. One that began before and did not end is the same one, in a new attempt."""
-        with self._lock:
-            self._batches_begun = self._batches_ended + 1
-
     def end_batch(self) -> None:
         """Count a batch that has ended, with all its rounds."""
         with self._lock:
-            self._batches_ended = self._batches_begun
+            self._batches_ended += 1
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
         """Add the reports of a batch, or of one of its rounds, and the ``seconds`` that it took."""
@@ -210,7 +205,6 @@ class Tally:
                 engine=self._engine,
                 seconds=(self._ended or self._clock()) - self._began,
                 batches=self._batch_times.count,
-                batches_begun=self._batches_begun,
                 batches_ended=self._batches_ended,
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),

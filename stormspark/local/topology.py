@@ -371,7 +371,6 @@ class LocalTopology(TopologyHandle):
             self._active = self._wanted_active
             self.workers.set_active(self._active)
         before = self._work_done
-        self._tally.begin_batch()
         begun = time.monotonic()
         if self._active:
             self._sources.feed(self.workers)

@@ -217,8 +217,7 @@ class TopologyStatistics:
     last_taken_back: str = ""
     #: Where the rows of sources are that were given up: a folder or a file; None if they are in the logs of tasks.
     dead_letters_in: str | None = None
-    #: How many batches have begun and ended. ``batches`` also counts further rounds of a batch, for which Spark reads no rows.
-    batches_begun: int = 0
+    #: How many batches have ended. ``batches`` also counts further rounds of a batch, for which Spark reads no rows.
     batches_ended: int = 0
 
     @property

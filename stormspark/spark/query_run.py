@@ -161,7 +161,6 @@ class QueryRun:
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # at this point, the previous batch is committed, and this one has not begun
         self.batch_number, self._frames = number, frames
-        self.tally.begin_batch()
         self._given_up = []
         reached("driver.batch_begins")
         if self.commits is None:

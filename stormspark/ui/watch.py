@@ -138,7 +138,8 @@ class Idleness:
     such as windows, or by calls of async bolts that flush at the end of the input.
 
     Counters change only when a round ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
-    not count, and at least one batch must begin and end within the idle time: only for a batch that begins does Spark read rows.
+    not count, and a whole batch must end within the idle time: only when a batch begins does Spark look for rows. As it may look
+    before this process hears that the batch begins, the batch that follows at the beginning of the idle time does not count.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -149,8 +150,8 @@ class Idleness:
         """Count the idle time from now on."""
         self._moved = -1
         self._since = 0.0
-        #: How many batches had begun when something moved.
-        self._begun = 0
+        #: How many batches had ended when something moved.
+        self._ended = 0
 
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
@@ -162,9 +163,11 @@ class Idleness:
             or not statistics.batches
         )
         if busy or moved != self._moved:
-            self._moved, self._since, self._begun = moved, statistics.seconds, statistics.batches_begun
+            self._moved, self._since, self._ended = moved, statistics.seconds, statistics.batches_ended
             return False
-        return statistics.batches_ended > self._begun and statistics.seconds - self._since >= self._seconds
+        return (
+            statistics.batches_ended > self._ended + 1 and statistics.seconds - self._since >= self._seconds
+        )
 
 
 def watch(

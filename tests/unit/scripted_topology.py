@@ -29,9 +29,7 @@ class Moment:
     failed: int = 0
     pending: int = 0
     queued: int = 0
-    #: Batches that have ended, and whether another one runs.
     batches: int = 1
-    in_batch: bool = False
     down: int = 0
     unwritten: int = 0
     restarts: int = 0
@@ -53,7 +51,6 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
         engine="script",
         seconds=moment.at if seconds is None else seconds,
         batches=moment.batches,
-        batches_begun=moment.batches + moment.in_batch,
         batches_ended=moment.batches,
         batch_ms=LatencySummary(100.0, 90.0, 200.0) if moment.batches else LatencySummary(),
         components={

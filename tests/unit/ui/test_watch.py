@@ -306,8 +306,8 @@ def test_calls_that_wait_for_the_end_of_the_input_are_silence():
 
 
 def test_the_end_of_the_batch_in_which_something_moved_is_not_silence():
-    """The next batch may bring rows, and the one that was running when the last rows moved could not."""
-    at_once = [Moment(at, emitted=3, batches=1 + (at >= 3), in_batch=True) for at in range(6)]
+    """The next batch may bring rows, and the one that was running or about to begin when the last rows moved could not."""
+    at_once = [Moment(at, emitted=3, batches=1 + (at >= 3)) for at in range(6)]
     assert idle_at(*at_once) == []
     assert idle_at(*at_once, *(Moment(at, emitted=3, batches=3) for at in (6, 7))) == [6, 7]
 
