@@ -76,7 +76,7 @@ class Spout(Component, ABC):
 
         A spout that emits failed messages again returns False while such a message waits. stormspark asks between two calls of
         `next_tuple`. Once all spouts of a topology are done, bolts flush what they hold (`Bolt.end_of_input`), and the topology
-        ends. Storm has no such method. A spout without it never says that it is done, and neither does one whose `is_done` raises.
+        ends. Storm has no such method. A spout without it never says that it is done. Nor does one whose `is_done` raises.
         """
         return False
 

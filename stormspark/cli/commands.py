@@ -285,8 +285,8 @@ def quickstart(name: str) -> None:
     type=click.Choice([kind.value for kind in Kind]),
     multiple=True,
     help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), if "
-    "tasks waited for their restart at the end (tasks-down), if a bolt's last end_of_input, post_save or cleanup or a spout's close "
-    "raised an error (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
+    "tasks waited for their restart at the end (tasks-down), if the last end_of_input, post_save or cleanup of a bolt, or the "
+    "close of a spout, raised an error (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
 )
 @starts_spark
 @_refusing

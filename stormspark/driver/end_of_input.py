@@ -234,13 +234,17 @@ class EndOfInput:
         held by nobody, so they get a single pass: ticks may bring such tuples again and again.
         """
         held = _held(reports)
-        with_trees, without = self._passes < _PASSES, not (pending or self._passes)
-        return any(
-            with_trees and (pending if bolt in self._loops else held[bolt])
-            or (without and bolt not in self._loops)
-            for bolt, before in self._before_flush.items()
-            if executed[bolt] != before
-        )
+        for bolt, before in self._before_flush.items():
+            if executed[bolt] == before:
+                continue
+            in_loop = bolt in self._loops
+            if pending if in_loop else held[bolt]:
+                most = _PASSES
+            else:
+                most = 0 if pending or in_loop else 1
+            if self._passes < most:
+                return True
+        return False
 
     def _warn(self, pending: int, reports: Iterable[WorkerReport]) -> None:
         if self._warned:

@@ -220,8 +220,8 @@ def watch(
             break
         running.wait(poll)
     display.say(
-        f"{why}stopping; what is under way gets {STOP_SECS:g} s (a call on a worker's thread {LAST_BATCH_SECS:g} s), and then close "
-        f"and cleanup get {running.close_secs:g} s ({press} to end at once)"
+        f"{why}stopping; what is under way gets {STOP_SECS:g} s (a call on a worker's thread {LAST_BATCH_SECS:g} s), and then "
+        f"close and cleanup get {running.close_secs:g} s ({press} to end at once)"
     )
 
     # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.

@@ -140,8 +140,8 @@ class Mailbox:
         warn, self._warn = self._warn, None
         if warn is not None:
             warn(
-                f"{self._task}: its own threads still emit, ack or fail tuples at the end of the topology, without effect. A bolt "
-                f"that acks a tuple only after all of its work has time for that work"
+                f"{self._task}: its own threads still emit, ack or fail tuples at the end of the topology, without effect. A "
+                f"bolt that acks a tuple only after all of its work has time for that work"
             )
 
 

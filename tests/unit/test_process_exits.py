@@ -110,4 +110,6 @@ def test_the_task_is_told_too(
         running = submit(builder.create_topology("exits", {"stormspark.log.dir": str(tmp_path)}))
         assert running.wait()
     assert running.error is None
-    assert f"{__file__}:" in (told := capfd.readouterr().err) and "execute of sink[0] calls os._exit(7)" in told
+    assert (
+        f"{__file__}:" in (told := capfd.readouterr().err) and "execute of sink[0] calls os._exit(7)" in told
+    )

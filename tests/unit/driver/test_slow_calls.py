@@ -106,7 +106,9 @@ def test_a_call_that_a_stop_waits_for_is_named_as_such(awaits, said):
 def test_a_call_on_the_workers_thread_that_a_stop_waits_for_has_a_longer_limit(said):
     """The topology need not be killed, because the stop gives the call up."""
     SlowCalls(3, 10.0, limits_starts=True).look_at([Busy("split[0]", 12.0, place=PLACE)], stops=True)
-    assert said()[0].endswith("has not returned for 12 s: the topology stops, and waits for such calls at most 60 s")
+    assert said()[0].endswith(
+        "has not returned for 12 s: the topology stops, and waits for such calls at most 60 s"
+    )
 
 
 def test_a_coroutine_that_blocks_the_loop_is_named_at_once_and_then_ever_more_rarely(said, monkeypatch):

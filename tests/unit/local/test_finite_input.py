@@ -418,7 +418,9 @@ def test_results_that_come_after_the_end_are_lost_and_told(caplog: pytest.LogCap
     assert running.wait(0) and not out
     in_a_thread(Later(False).work)
     (said,) = [one.getMessage() for one in caplog.records if "own threads" in one.getMessage()]
-    assert said.startswith("later[0]: its own threads still emit, ack or fail tuples at the end of the topology")
+    assert said.startswith(
+        "later[0]: its own threads still emit, ack or fail tuples at the end of the topology"
+    )
 
 
 class Holds(Bolt):
