@@ -238,11 +238,9 @@ class EndOfInput:
             if executed[bolt] == before:
                 continue
             in_loop = bolt in self._loops
-            if pending if in_loop else held[bolt]:
-                most = _PASSES
-            else:
-                most = 0 if pending or in_loop else 1
-            if self._passes < most:
+            in_tree = pending if in_loop else held[bolt]
+            without_tree = not (pending or in_loop)
+            if self._passes < (_PASSES if in_tree else int(without_tree)):
                 return True
         return False
 
