@@ -166,9 +166,7 @@ def pace(running: LocalTopology, seconds: float) -> tuple[float, int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("workers", "reliable"), [pytest.param(1, True, marks=pytest.mark.long), (3, False)]
-)
+@pytest.mark.parametrize(("workers", "reliable"), [pytest.param(1, True, marks=pytest.mark.long), (3, False)])
 def test_on_real_time_a_batch_with_a_token_ends_soon_and_so_does_the_topology(
     workers: int, reliable: bool
 ) -> None:
