@@ -486,7 +486,11 @@ class SparkTopology(TopologyHandle):
         except Exception as error:
             # If the JVM ends during a call, the call can raise any error. So test whether the JVM itself still answers.
             if _answers(self._session):
-                _log.exception("topology %s stops", self.name)
+                if isinstance(error, StormsparkError):
+                    # `error` of the topology has the rest.
+                    _log.error("topology %s stops: %s", self.name, in_one_line(in_full(error)))
+                else:
+                    _log.exception("topology %s stops", self.name)
                 self._error = StormsparkError(in_words(error)) if isinstance(error, Py4JError) else error
             else:
                 self._error = StormsparkError("Spark's JVM has ended")
