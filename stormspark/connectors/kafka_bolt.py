@@ -12,7 +12,7 @@ from stormspark.api.state import KeyValueState, TransactionalSink
 from stormspark.connectors.kafka_transactions import Message, TransactionalProducer
 from stormspark.connectors.outbox import Outbox
 from stormspark.connectors.producer_properties import librdkafka_properties, serializer
-from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError, UnavailableError, UnsupportedEnvironmentError
 
 __all__ = [
     "FieldIndexTopicSelector",
@@ -30,7 +30,7 @@ ProducerCallback = Callable[[Any, Any], None]
 
 _POLL_SECS = 0.01
 _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
-_END_SECS = 10.0
+_END_SECS = 9.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
 #: Keys of the task's state. `_MARKED_AT` holds the name of a topic. Kafka keeps the number of the last delivered batch there, as
@@ -371,16 +371,16 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait up to ten seconds for messages that are not delivered yet.
+        """Wait up to nine seconds for messages that are not delivered yet, because a stop gives this call ten. Raises
+        `UnavailableError` if some are still not delivered.
 
         With `with_transactions` there is no need to wait, because messages in the outbox stay in it until the next start.
         """
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):
-            self._logger.warning(
-                "%d messages were not delivered within %g s of the topology's end", left, _END_SECS
-            )
+            msg = f"{left:,} messages were not delivered within {_END_SECS:g} s of the topology's end"
+            raise UnavailableError(msg)
 
     def _produce(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> bool:
         """Queue a message as soon as there is room for it. Returns false if there was no room, or if its tuple has failed."""

@@ -7,6 +7,7 @@ import re
 import socket
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from stormspark.connectors import (
     FieldNameTopicSelector,
     KafkaBolt,
 )
-from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError, UnavailableError, UnsupportedEnvironmentError
 from stormspark.testing import RecordingCollector, make_context, make_tuple
 
 
@@ -131,6 +132,14 @@ def test_in_a_transaction_a_useless_producer_fails_the_batch_and_no_tuple() -> N
     bolt._producer = Useless()
     with pytest.raises(KafkaException):
         bolt.execute(tup)
+
+
+def test_messages_that_cleanup_cant_deliver_are_an_error() -> None:
+    """So the topology does not end with exit code 0."""
+    bolt, _ = prepared(bolt_for().set_fire_and_forget(True))
+    bolt._producer = SimpleNamespace(flush=lambda seconds: 3)
+    with pytest.raises(UnavailableError, match="3 messages were not delivered within 9 s"):
+        bolt.cleanup()
 
 
 @pytest.mark.slow
