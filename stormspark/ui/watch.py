@@ -138,8 +138,8 @@ class Idleness:
     such as windows, or by calls of async bolts that flush at the end of the input.
 
     Counters change only when a round ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
-    not count, and a whole batch must end within the idle time: only when a batch begins does Spark look for rows. As it may look
-    before this process hears that the batch begins, the batch that follows at the beginning of the idle time does not count.
+    not count, and two batches must end within the idle time. Spark looks for rows only when a batch begins, and for the first of
+    these two it may have looked before.
     """
 
     def __init__(self, seconds: float) -> None:
