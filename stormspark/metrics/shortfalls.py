@@ -10,6 +10,9 @@ from stormspark.metrics.statistics import TopologyStatistics
 
 __all__ = ["Kind", "Shortfall", "shortfalls"]
 
+#: The calls in which a component writes what it still holds.
+_LAST_CALLS = ("end_of_input", "post_save", "deactivate", "close", "cleanup")
+
 
 class Kind(Enum):
     """What kind of thing a topology did not do. The values are the words of ``stormspark run --allow``."""
@@ -20,7 +23,7 @@ class Kind(Enum):
     ALL_FAILED = "all-failed"
     #: Tasks had no instance at the end, because they waited for their restart or it had not ended (W22).
     TASKS_DOWN = "tasks-down"
-    #: What a bolt does with the last rows, or what a component does at the end, has raised an error.
+    #: What a bolt does with the last rows, or what a component does at the end, has raised an error or has not returned.
     UNWRITTEN = "unwritten"
     #: No tuple was emitted, or none was executed.
     NOTHING_DONE = "nothing-done"
@@ -96,6 +99,9 @@ def _unwritten(statistics: TopologyStatistics) -> Iterator[Shortfall]:
                 Kind.UNWRITTEN,
                 f"{name}: the {calls} of {tasks} raised an error, so something may be unwritten",
             )
+        for call in component.not_returned:
+            if call.code.partition(" ")[0] in _LAST_CALLS:
+                yield Shortfall(Kind.UNWRITTEN, f"{name}: {call.left()}, so something may be unwritten")
 
 
 def _nothing_done(statistics: TopologyStatistics) -> Iterator[Shortfall]:

@@ -7,6 +7,7 @@ import pytest
 from stormspark.metrics import (
     Kind,
     LatencySummary,
+    LongCall,
     Shortfall,
     TaskCounters,
     TopologyStatistics,
@@ -64,3 +65,23 @@ def test_a_source_without_rows_that_gives_up_all_emits_nothing_all_the_same() ->
     """The dead letters say it; that nothing was emitted follows from them, and is said, too."""
     kinds = [one.kind for one in found(TaskCounters(dead_letters=3), TaskCounters())]
     assert kinds == [Kind.DEAD_LETTERS, Kind.NOTHING_DONE]
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("cleanup of split[1] (split.py:7)", "cleanup of split[1] (split.py:7) had not returned after 60 s"),
+        ("post_save of split[1]", "post_save of split[1] had not returned after 60 s"),
+        ("execute of split[1] (split.py:7)", None),  # its tuple was not acked
+    ],
+)
+def test_a_last_call_that_has_not_returned_falls_short(code: str, what: str | None) -> None:
+    components = {
+        "lines": summarise("spout", 1, [TaskCounters(emitted=5, acked=5)], None),
+        "split": summarise(
+            "bolt", 2, [TaskCounters(executed=5)], None, not_returned=(LongCall("split[1]", code, 60.0),)
+        ),
+    }
+    found = shortfalls(TopologyStatistics("words", "local", 1.0, 3, LatencySummary(), components))
+    expected = f"split: {what}, so something may be unwritten"
+    assert found == ([] if what is None else [Shortfall(Kind.UNWRITTEN, expected)])
