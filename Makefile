@@ -33,10 +33,11 @@ setup: java-hint $(INSTALLED) ## make .venv with the package and all development
 $(INSTALLED): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "stormspark needs Python 3.11 or newer; say which one: make setup PYTHON=python3.11" >&2; exit 1; }
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing stormspark and its development tools into $(VENV), with $$($(BIN)/python -V) (a minute)"
 	@STORMSPARK_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
-	@$(BIN)/pytest --collect-only --quiet >/dev/null || : # compiles modules and tests, once and not in each process of a run
+	@echo "compiling modules and tests, once and not in each process of a run (half a minute)"
+	@$(BIN)/pytest --collect-only --quiet >/dev/null || :
 	@touch $@
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.

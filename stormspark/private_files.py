@@ -33,6 +33,7 @@ __all__ = [
     "check_trusted",
     "claim_logs",
     "default_log_folder",
+    "drivers_log_folder",
     "is_private",
     "make_log_folder",
     "make_private",
@@ -62,6 +63,21 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
     for folder in (default, default / topology):
         _make(folder, ours=True)
     return default / topology
+
+
+def drivers_log_folder(named: str | None, topology: str) -> Path:
+    """Make the folder for a driver's logs as `make_log_folder` does. Raises `UnsupportedEnvironmentError` if that fails."""
+    with _usable_logs():
+        return make_log_folder(named, topology)
+
+
+@contextlib.contextmanager
+def _usable_logs() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"the folder for logs can't be used: {error}. Name one on a disk with space left: -c stormspark.log.dir=DIR"
+        raise UnsupportedEnvironmentError(msg) from error
 
 
 def make_private(folder: str | Path) -> Path:
@@ -223,8 +239,12 @@ class FolderClaim:
 
 
 def claim_logs(folder: str | Path, topology: str) -> FolderClaim:
-    """Claim the folder for the logs of a topology. Log a warning if another process, or another topology, writes there."""
-    claim = FolderClaim(folder)
+    """Claim the folder for the logs of a topology. Log a warning if another process, or another topology, writes there.
+
+    Raises `UnsupportedEnvironmentError` if nothing can be written there.
+    """
+    with _usable_logs():
+        claim = FolderClaim(folder)
     if claim.other is not None:
         _log.warning(
             "%s writes its logs to %s, to which %s writes, too: lines get mixed, and some may be lost when a file is full; give "

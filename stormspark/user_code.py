@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from stormspark.errors import StormsparkError, TopologyNotFoundError
 from stormspark.java_names import meant
+from stormspark.likely_names import nearest
 from stormspark.working_folder import about_relative_path
 
 __all__ = [
@@ -98,7 +99,12 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
     changed, but gets that line as a note.
     """
     if not file.is_file():
-        problem = "is a folder; name a file in it" if file.is_dir() else "does not exist"
+        beside = [one.name for one in file.parent.glob("*.py")]
+        problem = (
+            "is a folder; name a file in it"
+            if file.is_dir()
+            else f"does not exist{nearest(file.name, beside)}"
+        )
         msg = f"{file} {problem}"
         raise TopologyNotFoundError(msg)
     path = file.resolve()

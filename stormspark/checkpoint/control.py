@@ -15,6 +15,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -22,7 +24,16 @@ from typing import Protocol
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["Control", "ControlFile", "Driver", "LocalControlFile", "next_generation", "read_control"]
+__all__ = [
+    "Control",
+    "ControlFile",
+    "Driver",
+    "LocalControlFile",
+    "check_control",
+    "next_generation",
+    "read_control",
+    "usable",
+]
 
 _FORMAT = 1
 
@@ -104,6 +115,15 @@ class LocalControlFile:
             os.fsync(file.fileno())
         new.replace(self._path)
 
+    def try_out(self) -> None:
+        """Raise OSError if this folder takes no new file."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(f".{secrets.token_hex(4)}.new")
+        try:
+            new.write_bytes(b"?")
+        finally:
+            new.unlink(missing_ok=True)
+
     def read_beat(self, driver: str) -> bytes | None:
         """Return what a driver wrote last."""
         try:
@@ -139,20 +159,38 @@ def next_generation(file: ControlFile, plan: PhysicalPlan, driver: Driver | None
     checkpoint lists their offsets by position. Raises `CheckpointError` if the folder belongs to another topology, if the source
     spouts differ, or if the file can't be read or written.
     """
-    try:
-        before = read_control(file)
+    with usable(file):
+        before = check_control(file, plan)
         components = tuple(sorted(plan.components))
-        if before is not None:
-            _check_owner(before, plan.topology, components, file)
-            _check_sources(before, plan, file)
         sources = tuple((source.id, source.kind_of_source) for source in plan.sources)
         generation = 0 if before is None else before.generation + 1
         control = Control(plan.topology, generation, components, sources, driver=driver)
         file.write(json.dumps(asdict(control), indent=2).encode() + b"\n")
-    except OSError as error:
-        msg = f"the checkpoint folder {file} can't be used: {error}"
-        raise CheckpointError(msg) from error
     return control
+
+
+def check_control(file: ControlFile, plan: PhysicalPlan) -> Control | None:
+    """Return what the control file says; None if there is none. Raises `CheckpointError` if ``plan``'s topology can't go on from
+    this checkpoint, and OSError.
+    """
+    before = read_control(file)
+    if before is not None:
+        _check_owner(before, plan.topology, tuple(sorted(plan.components)), file)
+        _check_sources(before, plan, file)
+    return before
+
+
+@contextmanager
+def usable(file: ControlFile) -> Iterator[None]:
+    """Raise `CheckpointError` in place of an OSError: the checkpoint folder can't be read or written."""
+    try:
+        yield
+    except OSError as error:
+        msg = (
+            f"the checkpoint folder {file} can't be used: {error}. It has to be a folder that this user can write to, on a disk "
+            f"with space left"
+        )
+        raise CheckpointError(msg) from error
 
 
 def _check_owner(before: Control, topology: str, components: tuple[str, ...], file: ControlFile) -> None:
@@ -206,7 +244,10 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
             None if fields.get("driver") is None else Driver(**fields["driver"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"stormspark/control.json in the checkpoint folder {file} is damaged: {error!r}"
+        msg = (
+            f"stormspark/control.json in the checkpoint folder {file} is damaged ({error!r}): restore it from a copy, or give "
+            f"another folder"
+        )
         raise CheckpointError(msg) from error
     if control.format > _FORMAT:
         msg = (

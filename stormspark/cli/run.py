@@ -149,16 +149,20 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
         notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:
         _write_json(statistics, run.json_to)
+    missed = shortfalls(statistics)
+    found = [] if running.error is not None else _told(missed, run, ending)
+    for shortfall in missed:
+        if shortfall.kind is Kind.DEAD_LETTERS and shortfall not in found:
+            notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), soft_wrap=True)
     if running.error is not None:
         notes.print(Text(_stopped(running.error, run.plan.topology)), style="red", soft_wrap=True)
     if ending is Ending.KILLED:
         leave_at_once(_KILLED)
     if running.error is not None:
         return _NOT_STARTED if never_ran else _FAILED
-    found = _told(shortfalls(statistics), run, ending)
     for shortfall in found:
         notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), style="red", soft_wrap=True)
-    for reason in _nothing_done(shortfalls(statistics), run, ending):
+    for reason in _nothing_done(missed, run, ending):
         notes.print(Text(reason), soft_wrap=True)
     if found:
         kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
@@ -251,6 +255,6 @@ def _stopped(error: BaseException, topology: str) -> str:
     """Return the message for a topology that stopped: the first line of the error, and the last lines of a long error."""
     first, *rest = _of_users(str(error).strip() or type(error).__name__)
     if not any(map(_FRAME.match, rest)):
-        rest = [line for line in rest if line != TRACEBACK]
+        rest = [line for line in rest if line != TRACEBACK and not first.endswith(line)]
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stormspark.cli.output import wide_enough
+from stormspark.likely_names import nearest
 from stormspark.worker.stories.story import Story, StoryEvent, read_stories, stories_of
 
 __all__ = ["print_stories", "timeline"]
@@ -39,10 +40,11 @@ def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -
     """
     if not folder.is_dir():
         beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
-        others = sorted(path.name for path in beside if any(path.glob("stories-*.jsonl*")))
-        msg = f"there are no logs of a topology in {folder}"
-        msg += f"; in {folder.parent} there are stories of {', '.join(others)}" if others else ""
-        msg += ". Name another folder with --log-dir, or run this command on a host of the topology's workers"
+        others = [path.name for path in beside if any(path.glob("stories-*.jsonl*"))]
+        msg = (
+            f"there are no logs of a topology in {folder}: name another folder with --log-dir, or run this command on a host of "
+            f"the topology's workers{nearest(folder.name, others)}"
+        )
         raise _NoFolder(msg)
     stories = read_stories(folder)
     chosen = (

@@ -15,7 +15,7 @@ from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, TransactionalSink
 from stormspark.connectors.arrow_columns import Fit, columns_of
 from stormspark.connectors.delta_files import StagedRows
-from stormspark.connectors.delta_table import SinkTable, why_no_key
+from stormspark.connectors.delta_table import SinkTable, in_one_line, why_no_key
 from stormspark.connectors.file_bolt_policies import CountSyncPolicy, SyncPolicy
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import InvalidTopologyError
@@ -259,11 +259,10 @@ class DeltaBolt(TransactionalSink, Bolt):
                     return
                 self._collector.report_error(
                     f"{'merge into' if self.merge_on else 'append to'} {self.table} failed, attempt {attempt} of {self._tries}: "
-                    f"{error}"
+                    f"{in_one_line(error)}"
                 )
-                reason = (
-                    f"could not be {'merged into' if self.merge_on else 'appended to'} {self.table}: {error}"
-                )
+                how = "merged into" if self.merge_on else "appended to"
+                reason = f"could not be {how} {self.table}: {in_one_line(error)}"
                 time.sleep(random.uniform(0.5, 1) * 0.05 * (attempt - 1))
         else:
             for tup in _open(tuples):
@@ -300,7 +299,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         """Commit the tuples in halves, to find those that the table refuses."""
         tuples = _open(tuples)
         if len(tuples) == 1:
-            reason = f"the table {self.table} refuses it: {error}"
+            reason = f"the table {self.table} refuses it: {in_one_line(error)}"
             self._collector.report_error(reason)
             self._collector.fail(tuples[0], reason)
             return

@@ -172,7 +172,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                     self._prepare_folder()
                 except OSError as error:
                     if before is None or not self._in_transaction:
-                        raise
+                        msg = (
+                            f"FileBolt can't use the folder {self._folder}: {error}. It has to be a folder that the worker's "
+                            f"user can write to"
+                        )
+                        raise type(error)(msg) from None
                     self._lost = f"the folder {self._folder} can't be prepared: {error}"
                     collector.report_error(error)
         for partition, writer in (before or {}).items():

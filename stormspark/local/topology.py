@@ -14,13 +14,13 @@ from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
-from stormspark.errors import StormsparkError, UnsupportedEnvironmentError
+from stormspark.errors import StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import claim_logs, make_log_folder
+from stormspark.private_files import claim_logs, drivers_log_folder
 from stormspark.running import TopologyHandle
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
@@ -53,16 +53,12 @@ def _logs_of(plan: PhysicalPlan, *, use_default: bool) -> TaskLogs | None:
     """Make the log files of tasks in the folder that the user has named. If there is none, make them in the default folder if
     ``use_default``; otherwise return None.
 
-    Raises `UnsupportedEnvironmentError` for a folder that is not safe.
+    Raises `UnsupportedEnvironmentError` for a folder that is not safe, or can't be made.
     """
     settings = plan.settings
     if not (settings.log_dir or use_default):
         return None
-    try:
-        folder = make_log_folder(settings.log_dir, plan.topology)
-    except OSError as error:
-        msg = f"the folder for logs can't be made: {error}; name another one: -c stormspark.log.dir=DIR"
-        raise UnsupportedEnvironmentError(msg) from error
+    folder = drivers_log_folder(settings.log_dir, plan.topology)
     return TaskLogs(folder, 0, settings.log_level, settings.log_max_bytes, settings.log_backup_count)
 
 

@@ -5,7 +5,6 @@ All violations are reported together. Each report names the component, the strea
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from stormspark.api import ComponentDeclaration, GlobalStreamId, Topology
 from stormspark.config import Settings, conf_problems
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import DirectGrouping, Grouping
+from stormspark.likely_names import nearest
 from stormspark.plan.context import PlanningContext
 from stormspark.plan.physical import PhysicalPlan
 
@@ -115,22 +115,20 @@ def _of_input(
     place = f"{where + ': ' if where else ''}bolt {component.id!r}"
     emitter = topology.components.get(source)
     if emitter is None:
-        there = (
-            _nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
-        )
+        there = nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
         yield f"{place} subscribes to {source!r}, which does not exist{there}"
         return
     declared = emitter.streams.get(stream)
     if declared is None:
         yield (
             f"{place} subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which declares "
-            f"{_listed(emitter.streams)}{_nearest(stream, emitter.streams) if emitter.streams else _DECLARE}"
+            f"{_listed(emitter.streams)}{nearest(stream, emitter.streams) if emitter.streams else _DECLARE}"
         )
         return
     for name in grouping.key_fields:
         if name not in declared.fields:
             others = [other.id for other in emitter.streams.values() if name in other.fields]
-            elsewhere = f"; stream {others[0]!r} has it" if others else _nearest(name, declared.fields)
+            elsewhere = f"; stream {others[0]!r} has it" if others else nearest(name, declared.fields)
             yield (
                 f"{place} groups stream {stream!r} of {source!r} by {grouping.describe()}, but that stream has no field "
                 f"{name!r}; it has {_listed(declared.fields)}{elsewhere}"
@@ -184,8 +182,3 @@ _DECLARE = (
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "nothing"
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -27,7 +27,18 @@ from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, loc
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
-__all__ = ["CheckpointFolder"]
+__all__ = ["CheckpointFolder", "local_path"]
+
+
+def local_path(location: str) -> str | None:
+    """Return the path of a checkpoint folder that is local; None for one at a URL.
+
+    >>> local_path("file:/a%20b"), local_path("s3://bucket/c")
+    ('/a b', None)
+    """
+    if location.startswith("file:"):
+        location = unquote(urlsplit(location).path)
+    return str(Path(location).absolute()) if re.match(r"\w[\w+.-]+:", location) is None else None
 
 
 class CheckpointFolder:
@@ -35,10 +46,9 @@ class CheckpointFolder:
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self._session = session
-        if location.startswith("file:"):
-            location = unquote(urlsplit(location).path)
-        self._local = re.match(r"\w[\w+.-]+:", location) is None
-        self._location = str(Path(location).absolute()) if self._local else location.rstrip("/")
+        local = local_path(location)
+        self._local = local is not None
+        self._location = local or location.rstrip("/")
 
     def __str__(self) -> str:
         return self._location

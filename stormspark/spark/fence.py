@@ -22,14 +22,24 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import astuple
+from pathlib import Path
 
-from stormspark.checkpoint.control import ControlFile, Driver, next_generation, read_control
+from stormspark.checkpoint.control import (
+    ControlFile,
+    Driver,
+    LocalControlFile,
+    check_control,
+    next_generation,
+    read_control,
+    usable,
+)
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.checkpoint_folder import local_path
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["BEAT_SECS", "Fence"]
+__all__ = ["BEAT_SECS", "Fence", "check_checkpoint"]
 
 _log = logging.getLogger(__name__)
 
@@ -55,20 +65,16 @@ class Fence:
         self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
         self._count = 0
         self._has_left, self._beating = threading.Event(), threading.Lock()
-        try:
+        with usable(file):
             before = read_control(file)
             former = None if before is None else before.driver
-            refuses = plan.settings.checkpoint_in_use == "refuse"
-            if refuses and former is not None and self._lives(former, wait):
-                raise CheckpointError(self._in_use(former))
+            if _refuses(plan) and former is not None and self._lives(former, wait):
+                raise _in_use(file, former)
             #: How many drivers this checkpoint has seen before this one.
             self.generation = next_generation(file, plan, self._me).generation
             self._beat()
             if former is not None:
                 file.write_beat(former.id, None)
-        except OSError as error:
-            msg = f"the checkpoint folder {file} can't be used: {error}"
-            raise CheckpointError(msg) from error
 
     def check(self) -> None:
         """Raise `FencedError` if another driver has taken over. Raises OSError if the control file can't be read."""
@@ -109,11 +115,7 @@ class Fence:
         first = self._file.read_beat(former.id)
         if first is None:
             return False
-        # Hosts may share a name, and containers on one host don't see one another's processes.
-        if (
-            former.host == self._me.host
-            and first.decode(errors="replace").partition(" ")[2] == _this_machine()
-        ):
+        if _is_here(former, first):
             return is_alive(ProcessId(*astuple(former)[1:]))
         _log.info("the checkpoint %s was last used by %s: waiting whether it lives", self._file, former)
         for _ in range(round(_DEAD_SECS / _LOOK_SECS)):
@@ -122,11 +124,47 @@ class Fence:
                 return True
         return False
 
-    def _in_use(self, former: Driver) -> str:
-        return (
-            f"the checkpoint folder {self._file} is in use by another driver, {former}: stop that one first, or give another "
-            f"folder, or set stormspark.checkpoint.in.use to take-over, and this one takes over"
-        )
+
+def check_checkpoint(checkpoint: str | Path | None, plan: PhysicalPlan) -> None:
+    """Raise `CheckpointError` if a checkpoint in a local folder can't be used.
+
+    Somebody who starts a driver should not have to wait for Spark's start to hear of this. All of it is checked again when the
+    driver takes the checkpoint.
+    """
+    local = None if checkpoint is None else local_path(str(checkpoint))
+    if local is None:
+        return
+    file = LocalControlFile(Path(local))
+    with usable(file):
+        before = check_control(file, plan)
+        former = None if before is None else before.driver
+        if _refuses(plan) and former is not None:
+            beat = file.read_beat(former.id)
+            if beat is not None and _is_here(former, beat) and is_alive(ProcessId(*astuple(former)[1:])):
+                raise _in_use(file, former)
+        file.try_out()
+
+
+def _refuses(plan: PhysicalPlan) -> bool:
+    return plan.settings.checkpoint_in_use == "refuse"
+
+
+def _is_here(former: Driver, beat: bytes) -> bool:
+    """Whether this process can see the former driver's. Hosts may share a name, and containers on one host don't see one
+    another's processes.
+    """
+    return (
+        former.host == this_process().host
+        and beat.decode(errors="replace").partition(" ")[2] == _this_machine()
+    )
+
+
+def _in_use(file: ControlFile, former: Driver) -> CheckpointError:
+    msg = (
+        f"the checkpoint folder {file} is in use by another driver, {former}: stop that one first, or give another folder, or "
+        f"set stormspark.checkpoint.in.use to take-over, and this one takes over"
+    )
+    return CheckpointError(msg)
 
 
 def _this_machine() -> str:

@@ -50,7 +50,7 @@ from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_description, round_query
 from stormspark.spark.query_session import QuerySession
 from stormspark.spark.retrying import is_outside, is_outside_error
-from stormspark.spark.sources import explain_failure, open_sources
+from stormspark.spark.sources import explain_failure, hint, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
@@ -538,7 +538,7 @@ class QueryRun:
             self.stopped_by_others = True
             return
         failure = str(error)
-        self.failure = without_frames(failure)
+        self.failure = without_frames(failure) + hint(failure)
         self.failed_outside = is_outside(f"{failure}\n{_classes_of(self.query)}")
         self.error = explain_failure(self.plan, self.session, failure)
 

@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.private_files import make_log_folder, open_private
+from stormspark.private_files import drivers_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.delta_jars import remember_jars
 from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched
@@ -346,7 +346,7 @@ def _said_at_its_end(log: Path, since: int) -> str:
 
 
 def _log_file(conf: Mapping[str, Any], topology: str) -> RotatedOutput:
-    path = make_log_folder(conf.get("stormspark.log.dir"), topology) / "spark.log"
+    path = drivers_log_folder(conf.get("stormspark.log.dir"), topology) / "spark.log"
     sizes = ("stormspark.log.max.bytes", "stormspark.log.backup.count")
     settings = Settings.read({key: conf[key] for key in sizes if key in conf})
     return RotatedOutput(path, settings.log_max_bytes, settings.log_backup_count)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, VariantType
 
@@ -18,7 +19,18 @@ from stormspark.spark.java_errors import in_full
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spi import RangeSpout
 
-__all__ = ["SourceStream", "explain_failure", "open_sources"]
+__all__ = ["SourceStream", "explain_failure", "hint", "open_sources"]
+
+#: What Spark's source for Kafka says, and what Spark does not say about it.
+_HINTS = {
+    "Failed to find data source: kafka": (
+        f"Add --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__} to the command; a KafkaSpout needs no "
+        f"jars"
+    ),
+    "does not host this topic-partition": (
+        "Kafka has no such topic: create it, and the topology goes on; or stop the topology, and correct the option subscribe"
+    ),
+}
 
 #: Spark's names for the errors of a view or a function that is missing.
 _MISSING = re.compile(r"\[(TABLE_OR_VIEW_NOT_FOUND|UNRESOLVED_ROUTINE)")
@@ -58,6 +70,11 @@ def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> St
     return None
 
 
+def hint(error: str) -> str:
+    """Return what to do about an error of Spark's source for Kafka; an empty string for any other error."""
+    return "".join(f". {what}" for said, what in _HINTS.items() if said in error)
+
+
 def _opened(
     component: ComponentPlan, plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits
 ) -> SourceStream:
@@ -70,7 +87,8 @@ def _opened(
     try:
         rows: Any = spout.stream(session)
     except Exception as error:
-        msg = f"{place}: stream raised {in_full(error)}"
+        what_to_do = hint(str(error))
+        msg = f"{place}: stream raised {in_full(error)}{what_to_do}"
         if _MISSING.search(msg):
             msg += "\nA topology sees the temporary views and functions that its session has when submit is called, no later ones"
         raise InvalidTopologyError(msg) from error

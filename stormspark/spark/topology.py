@@ -54,7 +54,7 @@ from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.workers import follows_cores
-from stormspark.private_files import FolderClaim, check_trusted, claim_logs, make_log_folder
+from stormspark.private_files import FolderClaim, check_trusted, claim_logs, drivers_log_folder
 from stormspark.running import TopologyHandle, end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
@@ -62,7 +62,7 @@ from stormspark.spark.delta_jars import conf_of_session
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
-from stormspark.spark.fence import Fence
+from stormspark.spark.fence import Fence, check_checkpoint
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
@@ -160,6 +160,7 @@ def session_for(
     """Return the active session, or else start a local one, with Delta if the topology needs it."""
     session = SparkSession.getActiveSession()
     if session is None:
+        check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)
         session = local_session(plan.workers, conf, master=master, topology=plan.topology)
     return session
@@ -226,7 +227,7 @@ class SparkTopology(TopologyHandle):
     def _begin(self, spark: SparkSession, checkpoint: str | Path | None, active: bool) -> None:
         """Take the checkpoint, listen for workers, and start the supervisor."""
         plan, settings = self._plan, self._settings
-        self._log_folder = str(make_log_folder(settings.log_dir, plan.topology))
+        self._log_folder = str(drivers_log_folder(settings.log_dir, plan.topology))
         self._claim = claim_logs(self._log_folder, plan.topology)
         say_where_the_jvm_logs(self._log_folder)
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))

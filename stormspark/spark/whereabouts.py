@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError
+from stormspark.likely_names import nearest
 from stormspark.private_files import check_private, default_log_folder, make_private, open_private
 
 __all__ = ["Whereabouts"]
@@ -52,11 +53,11 @@ class Whereabouts:
             with open(open_private(path, os.O_RDONLY), encoding="utf-8") as file:
                 return cls(**json.load(file))
         except FileNotFoundError:
-            known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))
-            others = f"; there were {', '.join(known)}" if known else ""
+            known = [file.parent.name for file in path.parent.parent.glob("*/topology.json")]
+            meant = nearest(topology, known)
             msg = (
-                f"this user has started no topology {topology!r} on this host{others}: name its checkpoint folder, as NAME or, "
-                f"for `stormspark pending`, by --checkpoint DIR"
+                f"this user has started no topology {topology!r} on this host: name its checkpoint folder, as NAME or, for "
+                f"`stormspark pending`, by --checkpoint DIR{meant}"
             )
             raise TopologyNotAliveError(msg) from None
 

@@ -138,10 +138,6 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
         yield f"attempts at batches that were taken back and ran again: {statistics.taken_back:,} (they count above, too)"
         yield f"the last attempt that was taken back: {last}"
     yield from _pending(statistics)
-    for name, component in statistics.components.items():
-        if component.dead_letters:
-            rows = "row was" if component.dead_letters == 1 else "rows were"
-            yield f"{name}: {component.dead_letters:,} {rows} given up (dead letters)"
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
         calls = sorted(component.not_returned, key=lambda call: -call.seconds)

@@ -6,9 +6,14 @@ topology's file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from stormspark.checkpoint.control import LocalControlFile
 
 __all__ = ["FILES", "FLUX", "HERONPY", "MISTAKES", "PLAIN", "STREAMPARSE", "Mistake"]
 
@@ -162,6 +167,12 @@ class Mistake:
     command: Sequence[str] = RUN
     #: The environment in place of this one's.
     environment: dict[str, str] = field(default_factory=dict)
+    #: Makes what the command finds in the working directory.
+    before: Callable[[], object] | None = None
+    #: Whether the folder "full" is a disk without space, and whether THE_BROKER stands for a broker of Kafka. In commands,
+    #: THE_JARS stands for those of Spark's own source for Kafka.
+    on_full_disk: bool = False
+    with_broker: bool = False
     #: Whether the command needs a process of its own.
     alone: bool = False
     #: Whether it starts Spark, and whether only `make soak` runs it.
@@ -189,9 +200,63 @@ def _reading(stream: str) -> list[tuple[str | None, str]]:
     ]
 
 
+def _writing(bolt: str, imported: str) -> list[tuple[str | None, str]]:
+    """Changes that make a sink of the last bolt."""
+    return [
+        ("class Words", f"from stormspark.connectors import {imported}\n\n\nclass Words"),
+        ("Print()", bolt),
+    ]
+
+
+def _from_kafka(broker: str) -> list[tuple[str | None, str]]:
+    """Changes that read the words from Kafka's topic "words"."""
+    return [
+        ("class Words", "from stormspark.connectors import KafkaSpout, KafkaSpoutConfig\n\n\nclass Words"),
+        ("Words())", f'KafkaSpout(KafkaSpoutConfig("{broker}", "words")))'),
+        ('Fields("word"))\n    builder', 'Fields("value"))\n    builder'),
+    ]
+
+
+def _checkpoint(**fields: object) -> Callable[[], None]:
+    """Make the checkpoint of a topology "words" with these fields in its control file."""
+
+    def make() -> None:
+        folder = Path("checkpoint/stormspark")
+        folder.mkdir(parents=True)
+        control = {
+            "topology": "words",
+            "generation": 3,
+            "components": ["count", "print", "words"],
+            "sources": [],
+            "format": 1,
+            **fields,
+        }
+        (folder / "control.json").write_text(json.dumps(control), encoding="utf-8")
+
+    return make
+
+
+def _taken() -> None:
+    """Make a checkpoint that a driver in this process uses."""
+    from stormspark.spark.fence import Fence
+
+    settings = SimpleNamespace(checkpoint_in_use="refuse")
+    plan: Any = SimpleNamespace(topology="words", components=["words"], sources=[], settings=settings)
+    Fence(LocalControlFile(Path("checkpoint")), plan)
+
+
+#: A checkpoint that can't be used is told before Spark starts.
+_AT_CHECKPOINT = ("run", "THE_FILE", "--checkpoint", "checkpoint")
+
 MISTAKES = [
     # -- the command line ----------------------------------------------------------------------------------------
-    Mistake("no such file", 2, ["wrods.py"], command=_options(target="wrods.py")),
+    Mistake(
+        "no such file",
+        2,
+        ["wrods.py does not exist; did you mean 'words.py'?"],
+        command=_options(target="wrods.py"),
+        before=Path("words.py").touch,
+    ),
     Mistake(
         "a wrong name in the file",
         2,
@@ -227,7 +292,7 @@ MISTAKES = [
     Mistake("figures of a topology", 2, ["stormspark run", "--json OUT"], command=("stats", "words")),
     Mistake("a misspelled option", 2, ["Did you mean"], command=_options("--worker", "2")),
     Mistake("an option of spark-submit", 2, ["deploy-mode"], command=_options("--deploy-mode", "cluster")),
-    Mistake("no workers", 2, ["--workers"], command=_options("--workers", "0")),
+    Mistake("no workers", 2, ["'--workers': 0 is not in the range x>=1"], command=_options("--workers", "0")),
     Mistake(
         "a setting without a value", 2, ["expected key=value"], command=_options("-c", "topology.workers")
     ),
@@ -246,11 +311,24 @@ MISTAKES = [
     Mistake(
         "a setting that does nothing here",
         0,
-        ["worker.childopts"],
+        [
+            "topology.worker.childopts changes nothing here: workers are Python processes",
+            "set spark.executorEnv.* or spark.executor.extraJavaOptions",
+        ],
         command=("explain", "THE_FILE", "-c", "topology.worker.childopts=-Xmx1g"),
     ),
-    Mistake("an unknown engine", 2, ["flink"], command=("run", "THE_FILE", "--engine", "flink")),
-    Mistake("an unknown trigger", 2, ["once"], command=_options("--trigger", "once")),
+    Mistake(
+        "an unknown engine",
+        2,
+        ["'--engine': 'flink' is not one of 'spark', 'local'"],
+        command=("run", "THE_FILE", "--engine", "flink"),
+    ),
+    Mistake(
+        "an unknown trigger",
+        2,
+        ["'--trigger': 'once' is not one of 'continuous', 'available-now'"],
+        command=_options("--trigger", "once"),
+    ),
     Mistake(
         "a master for the local engine",
         2,
@@ -263,7 +341,12 @@ MISTAKES = [
         ["there is no folder"],
         command=_options("--json", "nowhere/out.json"),
     ),
-    Mistake("state of an unknown topology", 2, ["no topology 'wrods'"], command=("state", "wrods", "count")),
+    Mistake(
+        "state of an unknown topology",
+        2,
+        ["started no topology 'wrods' on this host", "name its checkpoint folder"],
+        command=("state", "wrods", "count"),
+    ),
     Mistake(
         "state in a folder that is no checkpoint",
         2,
@@ -276,9 +359,24 @@ MISTAKES = [
         ["component[index]"],
         command=("replay", "./empty", "--batch", "1", "--task", "count"),
     ),
-    Mistake("dead letters of an unknown topology", 2, ["wrods"], command=("dead-letters", "list", "wrods")),
-    Mistake("open trees of an unknown topology", 2, ["wrods"], command=("pending", "wrods")),
-    Mistake("a story of an unknown topology", 2, ["wrods"], command=("story", "wrods")),
+    Mistake(
+        "dead letters of an unknown topology",
+        2,
+        ["started no topology 'wrods' on this host", "name its checkpoint folder"],
+        command=("dead-letters", "list", "wrods"),
+    ),
+    Mistake(
+        "open trees of an unknown topology",
+        2,
+        ["started no topology 'wrods' on this host", "name its checkpoint folder"],
+        command=("pending", "wrods"),
+    ),
+    Mistake(
+        "a story of an unknown topology",
+        2,
+        ["there are no logs of a topology in", "/wrods", "name another folder with --log-dir"],
+        command=("story", "wrods"),
+    ),
     # -- the file ------------------------------------------------------------------------------------------------
     Mistake(
         "a syntax error", 2, ["THE_FILE:45: SyntaxError: expected ':'"], [("def build():", "def build()")]
@@ -715,11 +813,43 @@ MISTAKES = [
     Mistake(
         "FileBolt without rights",
         1,
-        ["print", "no.such"],
         [
-            ("class Words", "from stormspark.connectors import FileBolt\n\n\nclass Words"),
-            ("Print()", 'FileBolt("/proc/no.such/folder")'),
+            "bolt 'print', task 4 (print[0]), declared at",
+            "raised in prepare: FileNotFoundError: FileBolt can't use the folder /proc/no.such/folder: [Errno 2]",
+            "It has to be a folder that the worker's user can write to",
         ],
+        _writing('FileBolt("/proc/no.such/folder")', "FileBolt"),
+    ),
+    Mistake(
+        "FileBolt on a full disk",
+        3,
+        [
+            "print[0]: sync failed, attempt 3 of 3: [Errno 28] No space left on device",
+            "'storm' failed by print[0]: could not be written to full/out: [Errno 28] No space left on device",
+        ],
+        _writing('FileBolt("full/out")', "FileBolt"),
+        on_full_disk=True,
+    ),
+    Mistake(
+        "DeltaBolt on a full disk",
+        3,
+        [
+            "print[0]: append to full/out failed, attempt 1 of 3: Generic LocalFileSystem error: ",
+            "'storm' failed by print[0]: could not be appended to full/out: Generic LocalFileSystem error: ",
+            "No space left on device (os error 28); story",
+        ],
+        _writing('DeltaBolt("full/out")', "DeltaBolt"),
+        on_full_disk=True,
+    ),
+    Mistake(
+        "logs on a full disk",
+        2,
+        [
+            "the folder for logs can't be used: [Errno 28] No space left on device",
+            "-c stormspark.log.dir=DIR",
+        ],
+        command=_options("-c", "stormspark.log.dir=full/logs"),
+        on_full_disk=True,
     ),
     Mistake(
         "JDBC without a table",
@@ -732,6 +862,14 @@ MISTAKES = [
             ),
             ("Print()", 'JdbcInsertBolt("jdbc:sqlite:x.db", SimpleJdbcMapper("words"))'),
         ],
+        is_long=True,
+    ),
+    Mistake(
+        "a topic of Kafka that does not exist",
+        2,
+        ["spout 'words'", "has no topic 'words': create it, or wait for it with unknown_topic='wait'"],
+        _from_kafka("THE_BROKER"),
+        with_broker=True,
         is_long=True,
     ),
     Mistake(
@@ -772,6 +910,78 @@ MISTAKES = [
         ["'THE_FILE' is a file"],
         command=("run", "THE_FILE", "--checkpoint", "THE_FILE"),
     ),
+    Mistake(
+        "a checkpoint on a full disk",
+        2,
+        [
+            "the checkpoint folder",
+            "full/checkpoint can't be used: [Errno 28] No space left",
+            "this user can write to",
+        ],
+        command=("run", "THE_FILE", "--checkpoint", "full/checkpoint"),
+        on_full_disk=True,
+    ),
+    Mistake(
+        "a checkpoint that can't be written",
+        2,
+        ["the checkpoint folder /proc/no.such can't be used: [Errno 2]", "this user can write to"],
+        command=("run", "THE_FILE", "--checkpoint", "/proc/no.such"),
+    ),
+    Mistake(
+        "a checkpoint of another topology",
+        2,
+        ["checkpoint belongs to the topology 'orders', not to 'words': give another folder"],
+        command=_AT_CHECKPOINT,
+        before=_checkpoint(topology="orders"),
+    ),
+    Mistake(
+        "a checkpoint of another topology of this name",
+        2,
+        ["another topology called 'words', with the components parse, store instead of count, print, words"],
+        command=_AT_CHECKPOINT,
+        before=_checkpoint(components=["parse", "store"]),
+    ),
+    Mistake(
+        "a source that was renamed",
+        2,
+        [
+            "spout 'lines' (DataFrameSpout) is gone; spout 'words' (DataFrameSpout) is new (",
+            "THE_FILE:50)",
+            "Run the old topology to its end (--trigger available-now), then begin with a new checkpoint folder",
+        ],
+        _reading('spark.readStream.text("empty")'),
+        command=_AT_CHECKPOINT,
+        before=_checkpoint(components=["count", "lines", "print"], sources=[["lines", "DataFrameSpout"]]),
+    ),
+    Mistake(
+        "a checkpoint of a newer version",
+        2,
+        ["was written by a newer stormspark (format 2, this one knows 1): use that version"],
+        command=_AT_CHECKPOINT,
+        before=_checkpoint(format=2),
+    ),
+    Mistake(
+        "a checkpoint that is damaged",
+        2,
+        [
+            "stormspark/control.json in the checkpoint folder",
+            "is damaged",
+            "restore it from a copy, or give another",
+        ],
+        command=_AT_CHECKPOINT,
+        before=_checkpoint(generation=None),
+    ),
+    Mistake(
+        "a second driver that may not take over",
+        2,
+        [
+            "is in use by another driver, process",
+            "stop that one first, or give another folder",
+            "to take-over",
+        ],
+        command=(*_AT_CHECKPOINT, "-c", "stormspark.checkpoint.in.use=refuse"),
+        before=_taken,
+    ),
     # -- on Spark ------------------------------------------------------------------------------------------------
     Mistake(
         "on Spark: os._exit in execute",
@@ -784,7 +994,7 @@ MISTAKES = [
     Mistake(
         "on Spark: sys.exit in execute",
         3,
-        ["count[", "SystemExit: 5", "THE_FILE:25", "all-failed"],
+        ["SystemExit: 5", "count[", "THE_FILE:25", "all-failed"],
         [("word = tup", "raise SystemExit(5)\n        word = tup")],
         command=_on_spark(),
         **SPARK,
@@ -834,6 +1044,35 @@ MISTAKES = [
         **SPARK,
     ),
     Mistake(
+        "on Spark: a source for which jars are missing",
+        1,
+        [
+            "spout 'words': stream raised AnalysisException: Failed to find data source: kafka",
+            "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:",
+            "KafkaSpout needs no jars",
+        ],
+        _reading('spark.readStream.format("kafka").option("subscribe", "words").load()'),
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: a topic that does not exist, for Spark's own source",
+        1,
+        [
+            "This server does not host this topic-partition",
+            "Kafka has no such topic: create it, and the topology goes on; or stop the topology, and correct",
+        ],
+        _reading(
+            'spark.readStream.format("kafka").options(**{"kafka.bootstrap.servers": "THE_BROKER", "subscribe": "words"})'
+            '.load().select("value")'
+        ),
+        command=_on_spark(
+            "-c", "stormspark.outage.timeout.secs=1", "--conf", "spark.driver.extraClassPath=THE_JARS"
+        ),
+        with_broker=True,
+        **SPARK,
+    ),
+    Mistake(
         "on Spark: a table in place of a stream",
         1,
         ["a DataFrame that is not a stream: use spark.readStream"],
@@ -845,14 +1084,7 @@ MISTAKES = [
         "on Spark: a broker that does not answer",
         1,
         ["spout 'words'", "Kafka at 127.0.0.1:1 does not answer", "unknown_topic='wait'"],
-        [
-            (
-                "class Words",
-                "from stormspark.connectors import KafkaSpout, KafkaSpoutConfig\n\n\nclass Words",
-            ),
-            ("Words())", 'KafkaSpout(KafkaSpoutConfig("127.0.0.1:1", "words")))'),
-            ('Fields("word"))\n    builder', 'Fields("value"))\n    builder'),
-        ],
+        _from_kafka("127.0.0.1:1"),
         command=_on_spark(),
         **SPARK,
     ),

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from stormspark.cli import main
 from tests.imports import imports_undone
 from tests.mistakes.mistakes import FILES, MISTAKES, Mistake
+from tests.mistakes.prepared import full_disk, prepared
 
 _OUR_FRAME = re.compile(r'File ".*/stormspark/\w+')
 #: Exit codes of topologies that ran, which takes longer than to refuse one.
@@ -25,43 +27,32 @@ _RAN = (0, 3)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """An own working directory. A topology's file is imported, which leaves its module and its folder behind."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
     with imports_undone(monkeypatch, tmp_path):
         yield tmp_path
 
 
-def _written(mistake: Mistake) -> str:
-    """The file with the mistake."""
-    text = FILES[mistake.file]
-    for before, after in mistake.changes:
-        assert before is None or before in text, f"the file has no {before!r}"
-        text = text + after if before is None else text.replace(before, after)
-    Path(mistake.file).write_text(text, encoding="utf-8")
-    return mistake.file
-
-
-def _done(mistake: Mistake) -> tuple[int, str]:
+def _done(mistake: Mistake, broker: str = "") -> tuple[int, str]:
     """What comes of the command: the exit code and all output."""
-    file = _written(mistake)
-    command = [word.replace("THE_FILE", file) for word in mistake.command]
-    if mistake.alone:
-        done = subprocess.run(
-            [sys.executable, "-m", "stormspark", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            env={**os.environ, **mistake.environment},
-        )
-        return done.returncode, done.stdout
-    result = CliRunner(env=mistake.environment).invoke(main, command, prog_name="stormspark")
+    command = prepared(mistake, broker)
+    with full_disk(Path("full")) if mistake.on_full_disk else nullcontext():
+        if mistake.alone:
+            done = subprocess.run(
+                [sys.executable, "-m", "stormspark", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                env={**os.environ, **mistake.environment},
+            )
+            return done.returncode, done.stdout
+        result = CliRunner(env=mistake.environment).invoke(main, command, prog_name="stormspark")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 
 
 def _marked(mistake: Mistake) -> object:
-    marks = [pytest.mark.slow] if mistake.alone or mistake.code in _RAN else []
+    marks = [pytest.mark.slow] if mistake.alone or mistake.with_broker or mistake.code in _RAN else []
     if mistake.on_spark:
         marks += [pytest.mark.spark]
     if mistake.is_long:
@@ -70,9 +61,12 @@ def _marked(mistake: Mistake) -> object:
 
 
 @pytest.mark.parametrize("mistake", [*map(_marked, MISTAKES)])
-def test_a_mistake_is_told(mistake: Mistake) -> None:
+def test_a_mistake_is_told(mistake: Mistake, request: pytest.FixtureRequest) -> None:
     """The exit code and the sentences."""
-    code, output = _done(mistake)
+    if mistake.on_full_disk and os.geteuid():
+        pytest.skip("only root may mount a small disk")
+    broker = request.getfixturevalue("kafka").bootstrap if mistake.with_broker else ""
+    code, output = _done(mistake, broker)
     words = " ".join(output.split())
     missing = [one for one in mistake.says if one.replace("THE_FILE", mistake.file) not in words]
     assert not missing, f"{missing} is not in:\n{output}"

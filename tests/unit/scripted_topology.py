@@ -32,6 +32,7 @@ class Moment:
     batches: int = 1
     down: int = 0
     unwritten: int = 0
+    dead_letters: int = 0
     restarts: int = 0
 
 
@@ -63,6 +64,7 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
                 queued=moment.queued,
                 down=moment.down,
                 unwritten=moment.unwritten,
+                dead_letters=moment.dead_letters,
                 restarts=moment.restarts,
             ),
             "bolt": component("bolt", executed=moment.executed, acked=moment.executed),

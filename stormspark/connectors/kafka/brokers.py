@@ -35,6 +35,7 @@ class Brokers:
 
         self.servers = str(conf["bootstrap.servers"])
         self._why: str | None = None  # librdkafka's message, which says why Kafka did not answer
+        self._down = False
         with_callback = {**conf, "error_cb": self._note_error}
         self._committing = False
         self._commit_error: Any = None
@@ -51,11 +52,19 @@ class Brokers:
         self._isolation = IsolationLevel.READ_UNCOMMITTED if uncommitted else IsolationLevel.READ_COMMITTED
 
     def _note_error(self, error: Any) -> None:
+        from confluent_kafka import KafkaError
+
         self._why = error.str()
+        self._down |= error.code() == KafkaError._ALL_BROKERS_DOWN
 
     def _on_commit(self, error: Any, partitions: list[Any]) -> None:
         self._committing = False
         self._commit_error = error or next((one.error for one in partitions if one.error), None)
+
+    def are_down(self) -> bool:
+        """Return whether there was a time at which no broker took a connection."""
+        self._consumer.poll(0)  # runs `_note_error`
+        return self._down
 
     def why(self, error: Exception) -> str:
         """Return the best available reason why Kafka did not answer."""

@@ -46,7 +46,8 @@ __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 #: A batch waits for at most this long until Kafka returns the ends of partitions, which usually takes some ms. After that, the
 #: batch goes on without them.
 _ENDS_SECS = 0.25
-_CHECK_SECS = 10.0
+#: How long the check at the start waits for an answer, and how much longer if a broker has taken the connection.
+_CHECK_SECS, _SLOW_SECS = 3.0, 7.0
 #: If a commit has to come before a batch, the batch waits for the commit for at most this long.
 _COMMIT_SECS = 5.0
 #: A topology that stops tries to commit for this long. A broker that has just started needs some seconds until it takes commits.
@@ -419,7 +420,7 @@ def check_topics(config: KafkaSpoutConfig) -> None:
         if config.unknown_topic == "wait":
             return
         try:
-            there = brokers.partitions(config.names, config.pattern, _CHECK_SECS)
+            there = _partitions(config, brokers)
         except Exception as error:
             msg = f"Kafka at {brokers.servers} does not answer: {brokers.why(error)}. To wait for it, set unknown_topic='wait'"
             raise InvalidTopologyError(msg) from error
@@ -432,3 +433,12 @@ def check_topics(config: KafkaSpoutConfig) -> None:
             raise InvalidTopologyError(msg)
     finally:
         brokers.close()
+
+
+def _partitions(config: KafkaSpoutConfig, brokers: Brokers) -> list[Partition]:
+    try:
+        return brokers.partitions(config.names, config.pattern, _CHECK_SECS)
+    except Exception:
+        if brokers.are_down():
+            raise
+        return brokers.partitions(config.names, config.pattern, _SLOW_SECS)

@@ -244,7 +244,7 @@ class Stories:
         late = verdict.outcome is Outcome.TIMED_OUT and tree.value
         if tree.root_id and (late or recording is not None):
             self._ledger.ask(root, self._others)
-        after = "; its next emit is traced" if next_is_traced else ""
+        after = "; if it is emitted again, that is traced" if next_is_traced else ""
         how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
         spout.reports.add_failure(
             verdict.outcome.value, f"message {home['message_id']:.100} {how}; story {root_text(root)}{after}"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from stormspark import __version__
 from stormspark.cli import main
 from stormspark.cli.run import ENGINES
-from stormspark.errors import ComponentError, UnsupportedEnvironmentError
+from stormspark.errors import ComponentError, StormsparkError, UnsupportedEnvironmentError
 from tests.unit.cli.topology_file import write_topology
 from tests.unit.scripted_topology import Moment, ScriptedTopology
 
@@ -187,6 +187,18 @@ def test_a_topology_that_did_not_do_its_work_does_not_end_with_0(file, script, m
     script(ScriptedTopology(moments, ends_at=2.0))
     done = stormspark(file, "--allow", allow)
     assert done.exit_code == 0 and text not in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--allow", "dead-letters")])
+@pytest.mark.parametrize("error", [None, StormsparkError("the disk is full")])
+def test_rows_that_were_given_up_are_told_once(file, script, options, error):
+    """Also where another exit code says something else, or they are allowed."""
+    moments = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, acked=6, failed=3, dead_letters=3)]
+    script(ScriptedTopology(moments, ends_at=2.0, error=error))
+    done = stormspark(file, *options)
+    assert done.exit_code == (1 if error else 0 if options else 3)
+    assert (done.stdout + done.stderr).count("given up") == 1
+    assert "spout: 3 rows were given up; see the log of the task" in done.stderr
 
 
 def test_the_progress_line_says_what_the_start_waits_for(file, script):

@@ -150,11 +150,11 @@ def test_a_root_that_nobody_knows_is_code_1(folder: Path) -> None:
     assert f"there is no story of ff in {folder}" in done.output
 
 
-def test_a_topology_without_logs_is_refused_with_those_that_have_some(folder: Path) -> None:
+def test_a_topology_without_logs_is_refused_with_the_name_that_is_like_it(folder: Path) -> None:
     done = story(folder.parent / "dmeo")
     assert done.exit_code == 2
     assert f"there are no logs of a topology in {folder.parent / 'dmeo'}" in done.output
-    assert "there are stories of demo" in done.output
+    assert "a host of the topology's workers; did you mean 'demo'?" in done.output
 
 
 def test_the_folder_is_the_default_one_of_that_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def test_what_is_left_is_found_by_name(left: Whereabouts) -> None:
     left.write()
     left.write()
     assert Whereabouts.read("words") == left
-    with pytest.raises(TopologyNotAliveError, match="there were words"):
+    with pytest.raises(TopologyNotAliveError, match=r"by --checkpoint DIR; did you mean 'words'\?"):
         Whereabouts.read("wrods")
 
 

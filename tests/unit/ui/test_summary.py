@@ -57,11 +57,6 @@ def test_failed_trees_are_counted_by_their_reason():
     assert "by a bolt/timed out/lost with a worker" in text
 
 
-def test_rows_that_were_given_up_are_counted():
-    assert "lines: 3 rows were given up (dead letters)" in printed(lines=component("spout", dead_letters=3))
-    assert "given up" not in printed(lines=component("spout"))
-
-
 def test_the_last_error_is_shown_by_its_last_line():
     text = printed(split=component(errors=3, last_error="Traceback ...\n  File x\nValueError: no number\n"))
     assert "split: 3 errors, the last one reported: ValueError: no number" in text

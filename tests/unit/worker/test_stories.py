@@ -172,7 +172,7 @@ def test_a_tree_that_a_bolt_fails_names_it_in_the_log_with_the_root_of_its_story
     assert (story.outcome, story.reason) == ("failed by a bolt", "c[0]: KeyError: 'price'")
     (said,) = [record.getMessage() for record in caplog.records if record.name == "stormspark.task.a"]
     assert said == (
-        f"a[0]: message 0 failed by c[0]: KeyError: 'price'; story {story.root}; its next emit is traced"
+        f"a[0]: message 0 failed by c[0]: KeyError: 'price'; story {story.root}; if it is emitted again, that is traced"
     )
 
 
