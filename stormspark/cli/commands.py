@@ -286,7 +286,7 @@ def quickstart(name: str) -> None:
     multiple=True,
     help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), if "
     "tasks waited for their restart at the end (tasks-down), if the last end_of_input, post_save or cleanup of a bolt, or the "
-    "close of a spout, raised an error or did not return (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
+    "close of a spout, raised or did not return (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
 )
 @starts_spark
 @_refusing
