@@ -10,6 +10,7 @@ import dis
 import inspect
 import logging
 import os
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
@@ -93,20 +94,23 @@ def with_delta(conf: Mapping[str, Any]) -> dict[str, Any]:
 
 def delta_packages(conf: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with Delta among the packages that Spark fetches."""
+    # What is excluded is excluded for all packages, also for those that the user asks for, such as hadoop-aws.
+    wanted = {package.strip().partition(":")[0] for package in str(conf.get(_PACKAGES) or "").split(",")}
+    excluded = [rule for rule in _IN_SPARK.split(",") if rule.partition(":")[0] not in wanted]
     return {
         **conf,
         _PACKAGES: _joined(conf.get(_PACKAGES), [DELTA_PACKAGE]),
-        _EXCLUDES: _joined(conf.get(_EXCLUDES), [_IN_SPARK]),
+        _EXCLUDES: _joined(conf.get(_EXCLUDES), excluded),
     }
 
 
 def known_jars() -> list[str]:
-    """Return the jars that an earlier start has fetched; an empty list if one of them is gone."""
+    """Return the jars that an earlier start has fetched; an empty list if one of them is gone or was cut off."""
     try:
         jars = _list_of_jars().read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
-    return jars if all(map(os.path.isfile, jars)) else []
+    return jars if all(map(zipfile.is_zipfile, jars)) else []
 
 
 def remember_jars(conf: Mapping[str, Any], jars: str) -> None:

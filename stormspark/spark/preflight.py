@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 #: What worker processes import of other projects, as modules.
 PACKAGES = ("cloudpickle", "deltalake", "greenlet", "numpy", "pyarrow")
+#: Older ones lack what Spark and stormspark need. Spark itself would fail in each batch of each attempt.
+LEAST = {"cloudpickle": "3.0", "deltalake": "1.6", "greenlet": "3.1", "numpy": "2.1", "pyarrow": "18"}
 #: A task tries to reach the driver for at most this long.
 _REACH_SECS = 8.0
 #: What stormspark brings under the names of other tools. Workers find it only when they load a component that needs it.
@@ -52,6 +54,8 @@ class Preflight:
         #: The group of its Spark job. The placement sets it, and may cancel the job.
         self.group = ""
         self._done = False
+        #: For each module of the user: a hash of its source here, and its file.
+        self._sources: Mapping[str, str] = {}
 
     def run(self, attempt: Attempt, executors: int) -> None:
         """Look at this many executors, once for each topology. Raises `UnsupportedEnvironmentError`."""
@@ -76,6 +80,8 @@ class Preflight:
         problems = list(dict.fromkeys(filter(None, (self._problem(one, attempt) for one in found))))
         if problems:
             raise UnsupportedEnvironmentError(problems[0])
+        for warning in dict.fromkeys(filter(None, (_other_source(one, self._sources) for one in found))):
+            _log.warning("%s: %s", self._plan.topology, warning)
 
     def raise_hopeless(self, error: Exception) -> None:
         """Raise `UnsupportedEnvironmentError` if the ``error`` of a Spark job would come again and again."""
@@ -87,6 +93,7 @@ class Preflight:
         asked: dict[str, Any] = {
             "version": _version(),
             "packages": PACKAGES,
+            "least": {},
             "modules": self._users_modules(),
             "path": [os.path.abspath(entry) for entry in sys.path],
             "driver": None,
@@ -94,7 +101,9 @@ class Preflight:
         # What this program itself does not find has come into it some other way, and may do so there.
         here = look_around()(asked)
         asked["packages"] = [name for name in PACKAGES if name not in here["packages"]]
+        asked["least"] = {name: LEAST[name] for name in asked["packages"]}
         asked["modules"] = [name for name in asked["modules"] if name not in here["modules"]]
+        self._sources = here["sources"]
         asked["driver"] = pickle.dumps((attempt.nimbus, attempt.key, min(attempt.silence_secs, _REACH_SECS)))
         return asked
 
@@ -106,9 +115,15 @@ class Preflight:
         """Return the message about what a task has found; None if all is well."""
         python = f"{found['python']} (Python {found['python_version']}) on host {found['host']}"
         lacks = [*found["packages"], *(["stormspark"] if found["stormspark"] is None else [])]
+        if found["older"]:
+            older = [
+                f"{name} {version} (at least {LEAST[name]} is needed)" for name, version in found["older"].items()
+            ]
+            return _set_python(f"Spark's executors use {python}, which has {_listed(older)}")
         if lacks == ["stormspark"]:
+            state = f"where stormspark can't be imported ({found['why']})" if found["why"] else "which has no stormspark"
             return (
-                f"Spark's executors use {python}, which has no stormspark{_why(found)}: install stormspark {_version()} there, "
+                f"Spark's executors use {python}, {state}: install stormspark {_version()} there, "
                 f"{_ENVIRONMENT}"
             )
         if lacks:
@@ -174,8 +189,16 @@ def _set_python(what: str) -> str:
     )
 
 
-def _why(found: Mapping[str, Any]) -> str:
-    return f" ({found['why']})" if found["why"] else ""
+def _other_source(found: Mapping[str, Any], mine: Mapping[str, str]) -> str | None:
+    """Return a warning if a module of the user is another one on the executors. It may be an old copy that was shipped."""
+    for name, theirs in found["sources"].items():
+        (hash_, _, file), (hash_here, _, file_here) = theirs.partition(" "), mine.get(name, "").partition(" ")
+        if hash_ and hash_here and hash_ != hash_here:
+            return (
+                f"the module {name!r} is not the same on the executors' host {found['host']} ({file}) as here ({file_here}), and "
+                f"components run the code that is there: ship this one (--py-files), or remove the other one"
+            )
+    return None
 
 
 def _ship(modules: Sequence[str], host: str) -> str:

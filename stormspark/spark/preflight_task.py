@@ -11,39 +11,69 @@ __all__ = ["look_around"]
 def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Make the function. It is a nested one, so that it is pickled as code, and it imports only what Python itself has.
 
-    It tells which of the ``packages`` and ``modules`` that it is asked for can't be found, which stormspark is there, and why the
-    ``driver`` can't be reached: a pickled tuple (endpoint, key, seconds), or None.
+    It tells which of the ``packages`` and ``modules`` that it is asked for can't be found, which packages are older than their
+    ``least`` version, which stormspark is there, what is in the modules' files, and why the ``driver`` can't be reached: a
+    pickled tuple (endpoint, key, seconds), or None.
     """
 
     def look(asked: Mapping[str, Any]) -> dict[str, Any]:
+        import hashlib
         import importlib
+        import importlib.metadata
         import os
         import pickle
+        import re
         import socket
         import sys
         import sysconfig
 
+        sources: dict[str, str] = {}
+
         def is_found(name: str) -> bool:
             """Whether a module is there. Its package is not imported for that, because this may print, connect and wait."""
             place: Any = None
+            spec: Any = None
             whole = ""
             for part in name.split("."):
                 whole = f"{whole}.{part}" if whole else part
                 if whole in sys.modules:
                     place = getattr(sys.modules[whole], "__path__", None)
+                    spec = getattr(sys.modules[whole], "__spec__", None)
                     continue
                 finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
                 specs = (find(whole, place) for find in finders if find is not None)
                 try:
-                    found = next((spec for spec in specs if spec is not None), None)
+                    spec = next((one for one in specs if one is not None), None)
                 except ImportError:  # a finder that forbids it
                     return False
-                if found is None:
+                if spec is None:
                     return False
-                place = found.submodule_search_locations
+                place = spec.submodule_search_locations
                 if place is None and whole != name:
                     return False
+            sources[name] = source_of(spec)
             return True
+
+        def source_of(spec: Any) -> str:
+            """Return a hash of the module's source and the file; an empty string if it has none, such as a compiled one."""
+            try:
+                data = spec.loader.get_data(spec.origin)
+            except Exception:
+                return ""
+            is_text = str(spec.origin).endswith(".py")
+            return f"{hashlib.sha256(data).hexdigest()} {spec.origin}" if is_text else ""
+
+        def is_older(name: str, least: str) -> str:
+            """Return the version of an installed package if it is older than ``least``; else an empty string."""
+            try:
+                version = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                return ""
+            numbers = [[int(digits) for digits in re.findall(r"\d+", one)[:2]] for one in (version, least)]
+            return version if numbers[0] < numbers[1] else ""
+
+        def is_named(error: Exception, name: str) -> bool:
+            return isinstance(error, ModuleNotFoundError) and error.name == name
 
         def is_missing(name: str) -> bool:
             if is_found(name):
@@ -61,18 +91,24 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
             "python": sys.executable,
             "python_version": "{}.{}.{}".format(*sys.version_info),
             "packages": [name for name in asked["packages"] if not is_found(name)],
+            "older": {},
             "stormspark": None,
             "why": "",
             "modules": [],
+            "sources": sources,
             "network": "",
         }
         if told["packages"]:
             told["stormspark"] = "" if is_found("stormspark") else None
             return told
+        versions = {name: is_older(name, least) for name, least in asked["least"].items()}
+        told["older"] = {name: version for name, version in versions.items() if version}
+        if told["older"]:
+            return told
         try:
             told["stormspark"] = importlib.import_module("stormspark").__version__
-        except ImportError as error:
-            told["why"] = str(error)
+        except Exception as error:
+            told["why"] = "" if is_named(error, "stormspark") else f"{type(error).__name__}: {error}"
             return told
         if told["stormspark"] != asked["version"]:
             return told
@@ -86,6 +122,7 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         )
         try:
             importlib.invalidate_caches()
+            sources.clear()
             told["modules"] = [name for name in asked["modules"] if is_missing(name)]
         finally:
             sys.path[:] = before

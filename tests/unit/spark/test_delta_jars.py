@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_fetched_jars_are_found_the_next_time(tmp_path: Path) -> None:
     )
     jars = [tmp_path / name for name in names]
     for jar in jars:
-        jar.touch()
+        zipfile.ZipFile(jar, "w").close()
     assert known_jars() == []
     remember_jars(with_delta({"spark.jars": str(jars[2])}), ",".join(f"file://{jar}" for jar in jars))
     assert known_jars() == [str(jar) for jar in jars[:2]]
@@ -114,8 +115,19 @@ def test_fetched_jars_are_found_the_next_time(tmp_path: Path) -> None:
     assert conf["spark.jars"] == f"x.jar,{jars[0]},{jars[1]}"
     assert "spark.jars.packages" not in conf
     assert with_delta({"spark.jars.packages": "g:a:1"})["spark.jars.packages"] == f"g:a:1,{DELTA_PACKAGE}"
+    jars[0].write_bytes(b"PK")  # a full disk, or a copy that was interrupted
+    assert known_jars() == []
     jars[1].unlink()
     assert known_jars() == []
+
+
+def test_what_the_user_asks_for_is_not_excluded_with_deltas_dependencies() -> None:
+    conf = with_delta(
+        {"spark.jars.packages": "org.apache.hadoop:hadoop-aws:3.5.0", "spark.jars.excludes": "a:b"}
+    )
+    excluded = conf["spark.jars.excludes"].split(",")
+    assert "org.apache.hadoop:*" not in excluded
+    assert {"a:b", "org.slf4j:*"} <= set(excluded)
 
 
 def test_other_packages_are_not_taken_for_deltas(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ import stormspark
 from stormspark import TopologyBuilder, __version__
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan import plan_topology
-from stormspark.spark.preflight import _OF_FRONT_ENDS, PACKAGES, Preflight, explanation
+from stormspark.spark.preflight import _OF_FRONT_ENDS, LEAST, PACKAGES, Preflight, explanation
 from stormspark.spark.preflight_task import look_around
 from stormspark.testing import TestWordSpout
 from stormspark.worker.host.key import Key
@@ -28,7 +29,7 @@ from stormspark.worker.host.link import Endpoint
 
 FINE: dict[str, Any] = {
     "host": "h1", "python": "/usr/bin/python3", "python_version": "3.11.4", "packages": [], "stormspark": __version__,
-    "why": "", "modules": [], "network": "",
+    "why": "", "modules": [], "network": "", "older": {}, "sources": {},
 }  # fmt: skip
 ATTEMPT: Any = SimpleNamespace(
     nimbus=Endpoint("/nowhere", ("driver", 4711)), key=Key.new(), silence_secs=15.0
@@ -100,6 +101,43 @@ def test_another_stormspark_or_none() -> None:
     assert f"has no stormspark: install stormspark {__version__} there" in said(FINE | {"stormspark": None})
 
 
+def test_older_packages_are_told_with_the_least_version() -> None:
+    message = said(FINE | {"older": {"pyarrow": "10.0.1"}, "stormspark": None})
+    assert (
+        "(Python 3.11.4) on host h1, which has pyarrow 10.0.1 (at least 18 is needed): set PYSPARK_PYTHON"
+        in message
+    )
+    assert looked(packages=["pyarrow"], least={"pyarrow": "999.1"})["older"].keys() == {"pyarrow"}
+    assert looked(packages=["pyarrow"], least=LEAST)["older"] == {}
+
+
+def test_a_stormspark_that_can_not_be_imported_is_told_with_the_reason() -> None:
+    message = said(FINE | {"stormspark": None, "why": "ValueError: numpy.dtype size changed"})
+    assert "where stormspark can't be imported (ValueError: numpy.dtype size changed): install" in message
+
+
+def test_the_least_versions_are_those_of_the_package() -> None:
+    told = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {f"{name}>={LEAST[name]}" for name in PACKAGES} <= set(told)
+
+
+def test_a_module_of_the_same_name_with_other_content_is_a_warning(tmp_path, monkeypatch, caplog) -> None:
+    for folder, content in (("old", "NUMBER = 1"), ("new", "NUMBER = 2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "twice_there.py").write_text(content)
+    monkeypatch.setattr(Preflight, "_users_modules", lambda _: ["twice_there"])
+    there = looked(modules=["twice_there"], path=[str(tmp_path / "old"), *sys.path])["sources"]
+    monkeypatch.syspath_prepend(str(tmp_path / "new"))
+    preflight(Spark(FINE, FINE | {"sources": there})).run(ATTEMPT, 2)
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    files = [tmp_path / folder / "twice_there.py" for folder in ("old", "new")]
+    assert f"'twice_there' is not the same on the executors' host h1 ({files[0]}) as here ({files[1]})" in warning
+    caplog.clear()
+    same = looked(modules=["twice_there"])["sources"]
+    preflight(Spark(FINE | {"sources": same})).run(ATTEMPT, 1)
+    assert not caplog.records
+
+
 def test_modules_of_the_user_are_to_be_shipped(tmp_path, monkeypatch) -> None:
     package = tmp_path / "acme_flows"
     package.mkdir()
@@ -146,7 +184,7 @@ def test_a_topology_that_is_stopped_meanwhile_has_no_error() -> None:
 
 def looked(**asked: Any) -> dict[str, Any]:
     return look_around()(
-        {"version": __version__, "packages": [], "modules": [], "path": sys.path, "driver": None} | asked
+        {"version": __version__, "packages": [], "least": {}, "modules": [], "path": sys.path, "driver": None} | asked
     )
 
 
@@ -183,7 +221,7 @@ def test_a_task_says_why_the_driver_can_not_be_reached(tmp_path) -> None:
 def test_the_task_runs_in_a_python_that_has_nothing() -> None:
     """Pickled as code, it needs neither stormspark nor anything else."""
     task = cloudpickle.dumps(look_around())
-    asked = {"version": "1", "packages": list(PACKAGES), "modules": ["x"], "path": [], "driver": b""}
+    asked = {"version": "1", "packages": list(PACKAGES), "least": LEAST, "modules": ["x"], "path": [], "driver": b""}
     done = subprocess.run(
         [sys.executable, "-c", _ALONE], input=pickle.dumps((task, asked)), capture_output=True, check=False
     )
