@@ -36,6 +36,18 @@ _KEYS = {
     "archives": "spark.archives",
 }
 
+#: Options whose value is that of one setting.
+_RESOURCES = {
+    "driver_memory": "spark.driver.memory",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "driver_java_options": "spark.driver.extraJavaOptions",
+    "executor_memory": "spark.executor.memory",
+    "executor_cores": "spark.executor.cores",
+    "num_executors": "spark.executor.instances",
+    "total_executor_cores": "spark.cores.max",
+    "queue": "spark.yarn.queue",
+}
+
 
 class SparkOptions(NamedTuple):
     """What the options say: settings of Spark, and whether Delta was asked for."""
@@ -95,6 +107,12 @@ def _properties(context: click.Context, option: click.Parameter, given: Path | N
     return {key: value for key, value in found.items() if key not in strange}
 
 
+def _deploy_mode(context: click.Context, option: click.Parameter, given: str | None) -> None:
+    if given not in (None, "client"):
+        msg = "stormspark is the driver and runs here (client); for cluster mode, give spark-submit a program that calls submit"
+        raise click.BadParameter(msg)
+
+
 _ships = click.option(
     "--py-files",
     metavar="FILES",
@@ -146,6 +164,13 @@ _more = (
         help="Bring Delta's jars and settings for Spark. This is the default if a component or the state table needs them.",
     ),
 )
+_resources = (
+    *(
+        click.option(f"--{name.replace('_', '-')}", metavar="VALUE", help=f"The same as -c {key}=VALUE.")
+        for name, key in _RESOURCES.items()
+    ),
+    click.option("--deploy-mode", expose_value=False, callback=_deploy_mode, hidden=True),
+)
 
 
 _delta = _more[-1]
@@ -153,7 +178,7 @@ _delta = _more[-1]
 
 def starts_spark(command: Callable[..., _R]) -> Callable[..., _R]:
     """Declare all options for a command that runs a topology on Spark, and pass them as ``conf`` and ``options_of_spark``."""
-    return _declare(command, (*_jars, _ships, *_more))
+    return _declare(command, (*_jars, _ships, *_more, *_resources))
 
 
 def brings_jars(command: Callable[..., _R]) -> Callable[..., _R]:
@@ -181,7 +206,7 @@ def _declare(
         # As for spark-submit, an option counts more than --conf, and --conf more than the file.
         given = kwargs.get("conf") or {}
         conf |= {key: str(value) for key, value in given.items() if key.startswith("spark.")}
-        for name, key in _KEYS.items():
+        for name, key in (_KEYS | _RESOURCES).items():
             if value := kwargs.pop(name, None):
                 conf[key] = value
                 need_spark |= name != "py_files"

@@ -44,7 +44,9 @@ __all__ = [
     "local_session",
     "require_java",
     "require_master",
+    "require_spark_home",
     "say_where_the_jvm_logs",
+    "without_effect",
 ]
 
 #: The files with the output of the JVMs that this process has started. The last one is that of the JVM that runs.
@@ -97,6 +99,7 @@ def local_session(
     answer, or if Spark does not start.
     """
     require_java()
+    require_spark_home()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # There are at least as many threads as workers, so that workers run side by side. The 4 says how often Spark tries a task, as
@@ -185,6 +188,7 @@ def fetched_jars(conf: Mapping[str, Any]) -> list[str]:
     Raises `UnsupportedEnvironmentError`.
     """
     require_java()
+    require_spark_home()
     settings = {"spark.master": "local[1]"} | {
         key: str(value) for key, value in conf.items() if key.startswith("spark.")
     }
@@ -204,6 +208,12 @@ def fetched_jars(conf: Mapping[str, Any]) -> list[str]:
     gateway.proc.wait()
     remember_jars(settings, jars)
     return [jar.removeprefix("file://").removeprefix("file:") for jar in jars.split(",")]
+
+
+def without_effect(session: SparkSession, conf: Mapping[str, Any]) -> list[str]:
+    """Return the settings of Spark in ``conf`` that the session, which was there before, has not."""
+    asked = {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
+    return sorted(key for key, value in asked.items() if session.conf.get(key, None) != value)
 
 
 def check_session(spark: object) -> SparkSession:
@@ -241,6 +251,23 @@ def require_java() -> None:
         version = found[1] if found else f"of an unknown version ({output[:60]!r})"
         msg = f"Spark needs Java {_LEAST_JAVA} or later, but {java} is {version}: {_INSTALL_JAVA}"
         raise UnsupportedEnvironmentError(msg)
+
+
+def require_spark_home() -> None:
+    """Raise `UnsupportedEnvironmentError` if SPARK_HOME is no Spark, or one of another release than PySpark."""
+    home = os.environ.get("SPARK_HOME")
+    if home is None:
+        return
+    what_to_do = f"unset it, or let it name the folder of a Spark {pyspark.__version__}"
+    if not os.access(Path(home, "bin", "spark-submit"), os.X_OK):
+        msg = f"SPARK_HOME={home} is no Spark, because it has no bin/spark-submit: {what_to_do}"
+        raise UnsupportedEnvironmentError(msg)
+    release = pyspark.__version__.split(".")[:2]
+    for jar in Path(home, "jars").glob("spark-core_*.jar"):
+        version = jar.stem.partition("-core_")[2].partition("-")[2]
+        if version.split(".")[:2] != release:
+            msg = f"SPARK_HOME={home} is Spark {version}, but this program has PySpark {pyspark.__version__}: {what_to_do}"
+            raise UnsupportedEnvironmentError(msg)
 
 
 def require_master(master: str) -> None:
@@ -339,9 +366,13 @@ def _handler_kept() -> Iterator[None]:
 
 
 def _said_at_its_end(log: Path, since: int) -> str:
-    """Return the exception that ended the JVM, if its output after the position ``since`` names one; else an empty string."""
+    """Return the exception or the error of ``spark-submit`` that ended the JVM, if its output after the position ``since`` names
+    one; else an empty string.
+    """
     said = log.read_bytes()[since:].decode(errors="replace")
-    ends = re.findall(r'^Exception in thread "main" (.+)$', said, re.MULTILINE)
+    if "Error: Missing application resource" in said and "PYSPARK_SUBMIT_ARGS" in os.environ:
+        return "PYSPARK_SUBMIT_ARGS must end with pyspark-shell"
+    ends = re.findall(r'^(?:Exception in thread "main"|Error:) (.+)$', said, re.MULTILINE)
     return ends[-1] if ends else ""
 
 

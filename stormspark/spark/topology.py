@@ -75,7 +75,12 @@ from stormspark.spark.query_run import QueryRun
 from stormspark.spark.query_session import QuerySession, own_session
 from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
-from stormspark.spark.session import check_session, local_session, say_where_the_jvm_logs
+from stormspark.spark.session import (
+    check_session,
+    local_session,
+    say_where_the_jvm_logs,
+    without_effect,
+)
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
@@ -162,7 +167,15 @@ def session_for(
     if session is None:
         check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)
-        session = local_session(plan.workers, conf, master=master, topology=plan.topology)
+        return local_session(plan.workers, conf, master=master, topology=plan.topology)
+    asked = {**conf} if master is None else {**conf, "spark.master": master}
+    if lost := without_effect(session, asked):
+        _log.warning(
+            "%s: Spark runs already, so %s %s without effect: set this where the session is made",
+            plan.topology,
+            ", ".join(lost),
+            "is" if len(lost) == 1 else "are",
+        )
     return session
 
 

@@ -72,6 +72,19 @@ def test_options_are_settings_of_spark_as_for_spark_submit(run):
     }
 
 
+def test_resources_are_settings_of_spark_too(run):
+    done, conf = run("--driver-memory", "2g", "--num-executors=3", "--deploy-mode", "client")
+    assert done.exit_code == 0, done.output
+    assert conf == {
+        "spark.jars": "of-the-topology.jar",
+        "spark.driver.memory": "2g",
+        "spark.executor.instances": "3",
+    }
+    done, _ = run("--deploy-mode", "cluster")
+    assert done.exit_code == 2
+    assert "give spark-submit a program that calls submit" in " ".join(done.output.split())
+
+
 def test_an_option_counts_more_than_conf_and_conf_more_than_the_file(run):
     done, conf = run("--properties-file", "some.conf", "--jars", "*.jar", "--conf", "spark.task.cpus=1")
     assert conf == {"spark.jars": "a.jar,b.jar", "spark.executor.memory": "2g", "spark.task.cpus": "1"}

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("pyspark")
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark.session import (
+    _said_at_its_end,
     _set_by_the_user,
     check_session,
     require_java,
+    require_spark_home,
     say_where_the_jvm_logs,
+    without_effect,
 )
 
 
@@ -42,6 +49,30 @@ def test_a_java_that_is_too_old(monkeypatch, tmp_path, version):
     assert f"Spark needs Java 17 or later, but {java} is" in refusal(require_java)
 
 
+def test_a_spark_home_that_is_none_or_another_release(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert "has no bin/spark-submit: unset it" in refusal(require_spark_home)
+    for name, version in (("bin/spark-submit", ""), ("jars/spark-core_2.13-3.5.1.jar", "3.5.1")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch(0o755)
+        if not version:
+            require_spark_home()  # a build of one's own may have no such jar
+    assert f"SPARK_HOME={tmp_path} is Spark 3.5.1, but this program has PySpark 4." in refusal(
+        require_spark_home
+    )
+    monkeypatch.setenv("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    require_spark_home()
+
+
+def test_what_spark_submit_says_before_its_jvm_runs(monkeypatch, tmp_path):
+    log = tmp_path / "spark.log"
+    log.write_text("Error: Missing application resource.\n\nUsage: spark-submit [options]\n")
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    assert _said_at_its_end(log, 0) == "Missing application resource."
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g")
+    assert _said_at_its_end(log, 0) == "PYSPARK_SUBMIT_ARGS must end with pyspark-shell"
+
+
 def test_an_old_spark():
     class Old(SparkSession):
         version = "4.1.1"
@@ -53,6 +84,13 @@ def test_an_old_spark():
         refusal(check_session, Old())
         == "stormspark needs Spark 4.2 or later, but this session has Spark 4.1.1"
     )
+
+
+def test_settings_that_come_too_late_for_a_session():
+    has = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": "8"}
+    session = SimpleNamespace(conf=has)
+    asked = {"spark.jars": "a.jar", "spark.executor.memory": "4g", "spark.sql.shuffle.partitions": 8, "x": 1}
+    assert without_effect(session, asked) == ["spark.executor.memory", "spark.jars"]
 
 
 def test_a_spark_connect_session():
