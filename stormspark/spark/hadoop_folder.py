@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,26 @@ from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import LocalJournalFiles
 
-__all__ = ["HadoopFolder", "HadoopJournalFiles"]
+__all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles", "let_spark_choose"]
+
+#: The setting for the class with which Spark writes the files of a checkpoint, and the class that a local session of stormspark
+#: has, because it is quick for local folders.
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+BARE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def let_spark_choose(conf: Any, location: str) -> None:
+    """Let Spark choose its class for a checkpoint that is not local, unless the user has named one.
+
+    `BARE_MANAGER` renames files. If there is a file already, HDFS and S3 rename nothing, and Spark takes that for success. Then a
+    control file would stay as it was for ever. ``conf`` is the configuration of a session, or Hadoop's.
+    """
+    if _is_url(location) and conf.get(MANAGER, None) == BARE_MANAGER:
+        conf.unset(MANAGER)
+
+
+def _is_url(location: str) -> bool:
+    return re.match(r"(?!file:)\w[\w+.-]+:", location) is not None
 
 
 class HadoopFolder:
@@ -26,11 +46,15 @@ class HadoopFolder:
         jvm: Any = session.sparkContext._jvm
         self._path_class = jvm.org.apache.hadoop.fs.Path
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
+        let_spark_choose(self._conf, location)
         self._folder = self._path_class(location)
         self._made = False
         with _os_errors():
             streaming = jvm.org.apache.spark.sql.execution.streaming.checkpointing
             self._files = streaming.CheckpointFileManager.create(self._folder, self._conf)
+        #: Whether a file that is to be replaced has to be deleted first: see `let_spark_choose`. Spark falls back to this class
+        #: for some file systems.
+        self._deletes = _is_url(location) and self._files.getClass().getName() == BARE_MANAGER
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder; an empty list if there is no folder."""
@@ -57,6 +81,8 @@ class HadoopFolder:
             path = self._path(name)
             if not replace and self._files.exists(path):
                 raise FileExistsError(errno.EEXIST, "it exists already", path.toString())
+            if replace and self._deletes:
+                self._files.delete(path)
             stream = self._files.createAtomic(path, replace)
             try:
                 stream.write(data)

@@ -117,11 +117,16 @@ class Preflight:
         lacks = [*found["packages"], *(["stormspark"] if found["stormspark"] is None else [])]
         if found["older"]:
             older = [
-                f"{name} {version} (at least {LEAST[name]} is needed)" for name, version in found["older"].items()
+                f"{name} {version} (at least {LEAST[name]} is needed)"
+                for name, version in found["older"].items()
             ]
             return _set_python(f"Spark's executors use {python}, which has {_listed(older)}")
         if lacks == ["stormspark"]:
-            state = f"where stormspark can't be imported ({found['why']})" if found["why"] else "which has no stormspark"
+            state = (
+                f"where stormspark can't be imported ({found['why']})"
+                if found["why"]
+                else "which has no stormspark"
+            )
             return (
                 f"Spark's executors use {python}, {state}: install stormspark {_version()} there, "
                 f"{_ENVIRONMENT}"

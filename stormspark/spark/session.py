@@ -35,6 +35,7 @@ from stormspark.private_files import drivers_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.delta_jars import remember_jars
 from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched
+from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.jvm import end_jvms, start_jvm, starts_jvm
 
@@ -72,12 +73,10 @@ _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 #: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
 #: system in our jar does not. Spark writes the checkpoint files through our file system, too. Our file system is for local paths
-#: only; object stores keep their own file systems.
+#: only; object stores keep their own file systems, and Spark's own choice of the manager (`let_spark_choose`).
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
+    MANAGER: BARE_MANAGER,
 }
 
 

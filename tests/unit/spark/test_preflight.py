@@ -117,7 +117,9 @@ def test_a_stormspark_that_can_not_be_imported_is_told_with_the_reason() -> None
 
 
 def test_the_least_versions_are_those_of_the_package() -> None:
-    told = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["dependencies"]
+    told = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"][
+        "dependencies"
+    ]
     assert {f"{name}>={LEAST[name]}" for name in PACKAGES} <= set(told)
 
 
@@ -131,7 +133,10 @@ def test_a_module_of_the_same_name_with_other_content_is_a_warning(tmp_path, mon
     preflight(Spark(FINE, FINE | {"sources": there})).run(ATTEMPT, 2)
     (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     files = [tmp_path / folder / "twice_there.py" for folder in ("old", "new")]
-    assert f"'twice_there' is not the same on the executors' host h1 ({files[0]}) as here ({files[1]})" in warning
+    assert (
+        f"'twice_there' is not the same on the executors' host h1 ({files[0]}) as here ({files[1]})"
+        in warning
+    )
     caplog.clear()
     same = looked(modules=["twice_there"])["sources"]
     preflight(Spark(FINE | {"sources": same})).run(ATTEMPT, 1)
@@ -184,7 +189,8 @@ def test_a_topology_that_is_stopped_meanwhile_has_no_error() -> None:
 
 def looked(**asked: Any) -> dict[str, Any]:
     return look_around()(
-        {"version": __version__, "packages": [], "least": {}, "modules": [], "path": sys.path, "driver": None} | asked
+        {"version": __version__, "packages": [], "least": {}, "modules": [], "path": sys.path, "driver": None}
+        | asked
     )
 
 
@@ -221,7 +227,14 @@ def test_a_task_says_why_the_driver_can_not_be_reached(tmp_path) -> None:
 def test_the_task_runs_in_a_python_that_has_nothing() -> None:
     """Pickled as code, it needs neither stormspark nor anything else."""
     task = cloudpickle.dumps(look_around())
-    asked = {"version": "1", "packages": list(PACKAGES), "least": LEAST, "modules": ["x"], "path": [], "driver": b""}
+    asked = {
+        "version": "1",
+        "packages": list(PACKAGES),
+        "least": LEAST,
+        "modules": ["x"],
+        "path": [],
+        "driver": b"",
+    }
     done = subprocess.run(
         [sys.executable, "-c", _ALONE], input=pickle.dumps((task, asked)), capture_output=True, check=False
     )
