@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_an_old_spark():
 
 def test_settings_that_come_too_late_for_a_session():
     has = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": "8"}
-    session = SimpleNamespace(conf=has)
+    session: Any = SimpleNamespace(conf=has)
     asked = {"spark.jars": "a.jar", "spark.executor.memory": "4g", "spark.sql.shuffle.partitions": 8, "x": 1}
     assert without_effect(session, asked) == ["spark.executor.memory", "spark.jars"]
 
