@@ -500,10 +500,13 @@ class StateTable:
             raise CheckpointError(msg)
 
     def _damaged(self, why: str) -> CheckpointError:
-        return CheckpointError(
-            f"the log of the state table {self.location} can't be read: {why}. Restore _delta_log from a copy, or "
-            f"begin with a new checkpoint folder"
-        )
+        advice = "Restore _delta_log from a copy, or begin with a new checkpoint folder"
+        if self._folder.local is None:
+            advice = (
+                "delta-rs needs its address and credentials in the environment, such as AWS_ENDPOINT_URL and AWS_ACCESS_KEY_ID. "
+                f"If it has them: {advice}"
+            )
+        return CheckpointError(f"the log of the state table {self.location} can't be read: {why}. {advice}")
 
     def _check_files(self, found: _Found) -> None:
         there = self._folder.list()

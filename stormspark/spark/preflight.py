@@ -53,6 +53,8 @@ class Preflight:
         self._context, self._plan, self._ended = context, plan, ended
         #: The group of its Spark job. The placement sets it, and may cancel the job.
         self.group = ""
+        #: What the topology waits for while the job runs, in words. It runs for ever if a cluster has no free core.
+        self.waits_for = ""
         self._done = False
         #: For each module of the user: a hash of its source here, and its file.
         self._sources: Mapping[str, str] = {}
@@ -65,6 +67,7 @@ class Preflight:
         asked = self._asked(attempt)
         context: Any = self._context
         context.setJobGroup(self.group, f"stormspark: preflight of {self._plan.topology}")
+        self.waits_for = f"Spark looks at {executors} executor{'s' * (executors != 1)}, with a task that needs a free core"
         try:
             rows = context.parallelize(range(executors), executors)
             found: list[dict[str, Any]] = rows.mapPartitions(_task(asked)).collect()
@@ -75,6 +78,7 @@ class Preflight:
             _log.info("%s: the preflight failed: %s", self._plan.topology, error)
             return
         finally:
+            self.waits_for = ""
             for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
                 context.setLocalProperty(name, None)
         problems = list(dict.fromkeys(filter(None, (self._problem(one, attempt) for one in found))))

@@ -289,13 +289,14 @@ class SparkTopology(TopologyHandle):
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._executors = Executors(spark)
         self._executors.warn(plan.topology, plan.workers)
+        self._preflight = Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set)
         self._placement = Placement(
             self._session,
             self._executors,
             plan.topology,
             plan.settings.executors_wait_secs,
             self._stop_wanted.is_set,
-            Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set),
+            self._preflight,
         )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
@@ -449,7 +450,9 @@ class SparkTopology(TopologyHandle):
 
     def waits_for(self) -> str:
         """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
-        return "" if self._tally.statistics().batches else self._nimbus.waits_for()
+        if self._tally.statistics().batches:
+            return ""
+        return self._preflight.waits_for or self._nimbus.waits_for()
 
     @property
     def close_secs(self) -> float:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import deltalake
 import pyarrow as pa
@@ -647,6 +648,13 @@ def test_a_file_that_was_put_in_the_place_of_another_is_named(written: Path, tab
         CheckpointError, match=rf"changes/{first.name} .* is damaged: it has 2 rows .* instead of 1"
     ):
         state(StateTable(written))
+
+
+def test_a_table_at_a_url_that_can_not_be_read_may_lack_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = StateTable("memory:///somewhere")
+    monkeypatch.setattr(state_table, "DeltaTable", Mock(side_effect=OSError("Generic S3 error")))
+    with pytest.raises(CheckpointError, match=r"Generic S3 error\. delta-rs needs its address and credentials in"):
+        state(table)
 
 
 @pytest.mark.parametrize("what", ["cut", "garbage", "gap", "headless"])

@@ -83,6 +83,16 @@ def test_executors_that_have_everything_are_looked_at_once() -> None:
     assert (spark.jobs, spark.tasks) == (1, 2)
 
 
+def test_what_a_preflight_without_a_free_core_waits_for() -> None:
+    spark, seen = Spark(FINE), []
+    flight = preflight(spark)
+    collect = spark.collect
+    spark.collect = lambda: (seen.append(flight.waits_for), collect())[1]  # type: ignore[method-assign, func-returns-value]
+    flight.run(ATTEMPT, 1)
+    assert seen == ["Spark looks at 1 executor, with a task that needs a free core"]
+    assert not flight.waits_for
+
+
 def test_missing_packages_are_one_message_with_the_setting() -> None:
     message = said(FINE, FINE | {"packages": ["numpy", "pyarrow"], "stormspark": None})
     assert (
