@@ -67,7 +67,9 @@ class Preflight:
         asked = self._asked(attempt)
         context: Any = self._context
         context.setJobGroup(self.group, f"stormspark: preflight of {self._plan.topology}")
-        self.waits_for = f"Spark looks at {executors} executor{'s' * (executors != 1)}, with a task that needs a free core"
+        self.waits_for = (
+            f"Spark looks at {executors} executor{'s' * (executors != 1)}, with a task that needs a free core"
+        )
         try:
             rows = context.parallelize(range(executors), executors)
             found: list[dict[str, Any]] = rows.mapPartitions(_task(asked)).collect()

@@ -653,7 +653,9 @@ def test_a_file_that_was_put_in_the_place_of_another_is_named(written: Path, tab
 def test_a_table_at_a_url_that_can_not_be_read_may_lack_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     table = StateTable("memory:///somewhere")
     monkeypatch.setattr(state_table, "DeltaTable", Mock(side_effect=OSError("Generic S3 error")))
-    with pytest.raises(CheckpointError, match=r"Generic S3 error\. delta-rs needs its address and credentials in"):
+    with pytest.raises(
+        CheckpointError, match=r"Generic S3 error\. delta-rs needs its address and credentials in"
+    ):
         state(table)
 
 
