@@ -80,7 +80,7 @@ def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
 
     The columns are root, created, value, component, task, batch, message_id and row.
     """
-    # A task that reads state reports to a coordinator, which exists only once somebody has asked the session for its queries.
+    # A task that reads state reports to a coordinator, which exists only once somebody has asked for queries (SPARK-58973).
     _ = session.streams.active
     state = session.read.format("statestore").load(checkpoint)
     return state.where("value.bit_xor != 0 AND value.first IS NOT NULL").select(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 OPEN = ROWS - ROWS // 10
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -65,6 +69,17 @@ def test_a_local_checkpoint_where_the_default_file_system_is_another(
         conf.set("fs.defaultFS", before)
     assert held.replayed(2)
     assert list((held.folder / "checkpoint/stormspark/acker/journal").glob("*.arrow"))
+
+
+@pytest.mark.long  # a Spark of its own, which has never had a query
+def test_open_trees_are_read_by_a_program_without_queries(held: Held) -> None:
+    held.start().kill()
+    command = [sys.executable, "-m", "stormspark", "pending", "held", "--checkpoint", str(held.checkpoint)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"held: {OPEN} open trees" in done.stdout
 
 
 def test_a_folder_behind_a_url(spark: SparkSession, url: str, tmp_path: Path) -> None:
