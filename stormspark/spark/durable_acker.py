@@ -48,7 +48,6 @@ from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.spark.hadoop_folder import let_spark_choose
 from stormspark.spark.java_errors import in_one_line, in_words
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA
@@ -107,7 +106,6 @@ class DurableAcker:
         scratch: Path,
     ) -> None:
         self._session = _session_for_acker(session)
-        let_spark_choose(self._session.conf, str(folder))
         self._plan, self._folder, self._hand_over = plan, folder, hand_over
         self._journal = self._open_journal(scratch, generation)
         last = self._journal.last_time

@@ -16,26 +16,13 @@ from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import LocalJournalFiles
 
-__all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles", "let_spark_choose"]
+__all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles"]
 
 #: The setting for the class with which Spark writes the files of a checkpoint, and the class that a local session of stormspark
-#: has, because it is quick for local folders.
+#: has, because it is quick for local folders. This class renames files. If there is a file already, HDFS and S3 rename nothing,
+#: and Spark takes that for success. Then a control file would stay as it was for ever.
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 BARE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
-
-def let_spark_choose(conf: Any, location: str) -> None:
-    """Let Spark choose its class for a checkpoint that is not local, unless the user has named one.
-
-    `BARE_MANAGER` renames files. If there is a file already, HDFS and S3 rename nothing, and Spark takes that for success. Then a
-    control file would stay as it was for ever. ``conf`` is the configuration of a session, or Hadoop's.
-    """
-    if _is_url(location) and conf.get(MANAGER, None) == BARE_MANAGER:
-        conf.unset(MANAGER)
-
-
-def _is_url(location: str) -> bool:
-    return re.match(r"(?!file:)\w[\w+.-]+:", location) is not None
 
 
 class HadoopFolder:
@@ -46,15 +33,22 @@ class HadoopFolder:
         jvm: Any = session.sparkContext._jvm
         self._path_class = jvm.org.apache.hadoop.fs.Path
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
-        let_spark_choose(self._conf, location)
         self._folder = self._path_class(location)
         self._made = False
+        managers = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+        is_url = re.match(r"(?!file:)\w[\w+.-]+:", location) is not None
+        self._files: Any = None
+        if is_url and self._conf.get(MANAGER) == BARE_MANAGER:
+            self._conf.unset(MANAGER)
+            with contextlib.suppress(
+                Py4JJavaError
+            ):  # some file systems only work with the class for local folders
+                self._files = managers.create(self._folder, self._conf)
+            self._conf.set(MANAGER, BARE_MANAGER)
         with _os_errors():
-            streaming = jvm.org.apache.spark.sql.execution.streaming.checkpointing
-            self._files = streaming.CheckpointFileManager.create(self._folder, self._conf)
-        #: Whether a file that is to be replaced has to be deleted first: see `let_spark_choose`. Spark falls back to this class
-        #: for some file systems.
-        self._deletes = _is_url(location) and self._files.getClass().getName() == BARE_MANAGER
+            self._files = self._files or managers.create(self._folder, self._conf)
+        #: Whether a file that is to be replaced has to be deleted first.
+        self._deletes = is_url and self._files.getClass().getName() == BARE_MANAGER
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder; an empty list if there is no folder."""

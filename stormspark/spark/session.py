@@ -73,7 +73,7 @@ _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 #: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
 #: system in our jar does not. Spark writes the checkpoint files through our file system, too. Our file system is for local paths
-#: only; object stores keep their own file systems, and Spark's own choice of the manager (`let_spark_choose`).
+#: only; object stores keep their own file systems (`stormspark.spark.hadoop_folder` replaces files there).
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     MANAGER: BARE_MANAGER,

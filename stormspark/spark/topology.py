@@ -64,7 +64,6 @@ from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence, check_checkpoint
 from stormspark.spark.forwarder import Attempt
-from stormspark.spark.hadoop_folder import let_spark_choose
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
 from stormspark.spark.letter_replays import LetterReplays
@@ -245,7 +244,6 @@ class SparkTopology(TopologyHandle):
         self._claim = claim_logs(self._log_folder, plan.topology)
         say_where_the_jvm_logs(self._log_folder)
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
-        let_spark_choose(self._shared_session.session.conf, str(self._folder))
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
         self._network = Network.of(spark, settings)

@@ -73,7 +73,9 @@ def test_a_local_checkpoint_where_the_default_file_system_is_another(
 
 @pytest.mark.long  # a Spark of its own, which has never had a query
 def test_open_trees_are_read_by_a_program_without_queries(held: Held) -> None:
-    held.start().kill()
+    running = held.start()
+    wait_for(lambda: running.pending().count() == OPEN, message="the acker query")
+    running.kill()
     command = [sys.executable, "-m", "stormspark", "pending", "held", "--checkpoint", str(held.checkpoint)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}

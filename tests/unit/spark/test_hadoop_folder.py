@@ -8,50 +8,54 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER, HadoopFolder, let_spark_choose
+from py4j.protocol import Py4JJavaError
+
+from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER, HadoopFolder
+
+OF_SPARK = "Spark's choice"
 
 
 class Conf(dict[str, str]):
-    """The configuration of a session, or Hadoop's."""
+    """Hadoop's configuration."""
 
-    def unset(self, key: str) -> None:
-        del self[key]
+    set = dict.__setitem__
+    unset = dict.__delitem__
 
 
-@pytest.mark.parametrize("location", ["s3a://bucket/folder", "hdfs://name/folder", "dbfs:/folder"])
-def test_spark_chooses_how_files_at_a_url_are_replaced(location: str) -> None:
-    """HDFS and S3 rename nothing onto a file that is there, and the class for local folders says nothing about it."""
-    conf = Conf({MANAGER: BARE_MANAGER})
-    let_spark_choose(conf, location)
-    assert not conf
-    let_spark_choose(conf, location)  # Spark's default
+class Unsupported(Py4JJavaError):
+    """What Spark raises if its own choice does not know the file system."""
+
+    def __init__(self) -> None:
+        """Ask no JVM."""
 
 
 @pytest.mark.parametrize(
-    ("location", "manager"),
-    [("/folder", BARE_MANAGER), ("file:///folder", BARE_MANAGER), ("s3a://bucket/folder", "of.the.User")],
-)
-def test_local_folders_and_the_users_own_choice_stay(location: str, manager: str) -> None:
-    conf = Conf({MANAGER: manager})
-    let_spark_choose(conf, location)
-    assert conf == {MANAGER: manager}
-
-
-@pytest.mark.parametrize(
-    ("location", "manager", "deletes"),
+    ("location", "configured", "knows", "taken", "deletes"),
     [
-        ("dbfs:/folder", BARE_MANAGER, True),
-        ("s3a://bucket/folder", "of.another.Manager", False),
-        ("/folder", BARE_MANAGER, False),
+        ("s3a://bucket/folder", BARE_MANAGER, True, OF_SPARK, False),
+        ("hdfs://name/folder", BARE_MANAGER, True, OF_SPARK, False),
+        ("dbfs:/folder", BARE_MANAGER, False, BARE_MANAGER, True),
+        ("s3a://bucket/folder", "of.the.User", True, "of.the.User", False),
+        ("file:///folder", BARE_MANAGER, True, BARE_MANAGER, False),
+        ("/folder", BARE_MANAGER, True, BARE_MANAGER, False),
     ],
 )
-def test_a_file_is_deleted_first_where_a_rename_would_not_replace_it(
-    location: str, manager: str, deletes: bool
+def test_a_file_that_is_there_is_replaced(
+    location: str, configured: str, knows: bool, taken: str, deletes: bool
 ) -> None:
-    session = MagicMock()
-    streaming = session.sparkContext._jvm.org.apache.spark.sql.execution.streaming.checkpointing
-    files = streaming.CheckpointFileManager.create.return_value
-    files.getClass.return_value.getName.return_value = manager
+    """HDFS and S3 rename nothing onto a file that is there, and the class for local folders says nothing about it."""
+    session, conf, files = MagicMock(), Conf({MANAGER: configured}), MagicMock()
+    session._jsparkSession.sessionState().newHadoopConf.return_value = conf
+
+    def create(_: object, conf: Conf) -> MagicMock:
+        if MANAGER not in conf and not knows:
+            raise Unsupported
+        files.getClass().getName.return_value = conf.get(MANAGER, OF_SPARK)
+        return files
+
+    checkpointing = session.sparkContext._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+    checkpointing.CheckpointFileManager.create.side_effect = create
     HadoopFolder(session, location).write("control.json", b"{}", replace=True)
+    assert files.getClass().getName() == taken
     assert files.delete.called == deletes
     assert files.createAtomic.called
