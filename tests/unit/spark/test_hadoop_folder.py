@@ -22,7 +22,7 @@ class Conf(dict[str, str]):
     unset = dict.__delitem__
 
 
-class Unsupported(Py4JJavaError):
+class UnsupportedError(Py4JJavaError):
     """What Spark raises if its own choice does not know the file system."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def test_a_file_that_is_there_is_replaced(
 
     def create(_: object, conf: Conf) -> MagicMock:
         if MANAGER not in conf and not knows:
-            raise Unsupported
+            raise UnsupportedError
         files.getClass().getName.return_value = conf.get(MANAGER, OF_SPARK)
         return files
 
