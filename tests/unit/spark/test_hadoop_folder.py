@@ -22,7 +22,7 @@ class Conf(dict[str, str]):
     unset = dict.__delitem__
 
 
-class UnsupportedError(Py4JJavaError):
+class UnsupportedError(Py4JJavaError):  # type: ignore[misc]
     """What Spark raises if its own choice does not know the file system."""
 
     def __init__(self) -> None:
