@@ -6,7 +6,7 @@
 If stormspark is not installed on the cluster, ship it with `--py-files` too, or with `--archives`.
 Each `key=value` is a setting of the topology.
 The exit code is 1 if the topology stopped with an error, and 3 if rows were given up, all tuples of a component failed,
-or nothing was done.
+something may be unwritten, or nothing was done.
 """
 
 import argparse
