@@ -237,7 +237,7 @@ soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and 
 
 .PHONY: soak-backpressure
 soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
-	@BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(DRAWN_ANEW) tests/faults/backpressure
+	@LONG_TESTS=1 BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(DRAWN_ANEW) tests/faults/backpressure
 
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) soak-seed ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random

@@ -22,7 +22,8 @@ from tests.faults.backpressure.rounds import Rounds, full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
 from tests.waiting import PATIENCE_SECS
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
+# In a short run, `test_recovers` and `test_slow_bolt` show as much.
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone, pytest.mark.long]
 
 FAST_SECS, SLOW_SECS = 0.0005, 0.005
 STALL_SECS = 30.0 if LONG_SECS else 2.0
