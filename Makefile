@@ -241,7 +241,7 @@ soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACK
 
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) soak-seed ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
-	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/windows tests/faults/test_dealt_out.py tests/spark/test_transactional.py
+	@LONG_TESTS=1 EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/windows tests/faults/test_dealt_out.py tests/spark/test_transactional.py
 
 # Whole projects of others, as they are: fetched once, at what the tests know, but for those of which a variable names a checkout.
 ORIGINALS := build/originals

@@ -191,6 +191,7 @@ def by_key(broker: KafkaBroker, topic: str) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.long  # CI has a topic among the sinks of tests/faults/outputs
 @pytest.mark.usefixtures("no_pause")
 def test_lives_that_end_anywhere_and_a_broker_that_is_killed(kafka: KafkaBroker, tmp_path: Path) -> None:
     """K8, C42, C44: each number once, and in order within its key."""

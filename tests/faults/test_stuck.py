@@ -61,6 +61,7 @@ def test_a_bolt_that_never_gets_out_of_its_loop_stops_the_topology_with_the_reas
     wait_until_gone(list(worker_processes(topology.name).values()))
 
 
+@pytest.mark.long  # CI has the call on the worker's own thread
 def test_a_call_that_never_returns_on_a_thread_costs_no_worker_and_no_message(
     start: Callable[..., SparkTopology], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -91,6 +91,7 @@ def test_the_acks_of_the_last_committed_batch_are_in_the_summary(
     assert counts.acked == heard == counts.emitted - counts.pending
 
 
+@pytest.mark.long  # the local engine has it, too
 def test_a_coroutine_that_never_returns_is_in_the_summary(
     start: Callable[..., SparkTopology], tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ class Waits(BasicBolt):
             time.sleep(0.05)
 
 
+@pytest.mark.long  # the local engine has it, too
 def test_a_call_that_does_not_return_holds_up_a_stop_for_some_seconds_only(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from tests.waiting import wait_for, wait_for_batches, worker_processes
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long  # the local engine has it, too
 def test_an_endless_token_stops_nothing(start, tmp_path):
     """A15, B13: spouts hear their acks, batches stay short, it is deactivated, activated and stopped in a moment."""
     builder = TopologyBuilder()

@@ -97,6 +97,7 @@ class Drivers:
         kill_all_of(self.name, self.process)
 
 
+@pytest.mark.long  # CI kills at steps of the same protocol in tests/faults/exactly_once
 def test_killed_where_a_batch_ends(tmp_path: Path) -> None:
     """G2, G3, G5, G6, G8: a worker before and after `finish_batch`, the driver before and after it announces; and workers."""
     drivers = Drivers(tmp_path)

@@ -46,6 +46,7 @@ def commits(tmp_path: Path) -> int:
     )
 
 
+@pytest.mark.long  # CI has the exactly-once case in test_exactly_once.py
 def test_the_later_one_goes_on_and_the_first_one_ends_with_an_error(start: Start, tmp_path: Path) -> None:
     first = start()
     wait_for(lambda: commits(tmp_path) > 0)
