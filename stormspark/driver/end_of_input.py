@@ -138,6 +138,8 @@ class EndOfInput:
         pending = sum(one.pending for one in spouts)
         failed = sum(one.failed for one in spouts)
         progress = emitted + failed + sum(one.acked for one in spouts)
+        if progress != self._progress:
+            self._passes = 0
         by_component = self._executed_by_component(reports)
         executed = sum(by_component.values())
         state = self.state
@@ -202,7 +204,7 @@ class EndOfInput:
         return sources.issuperset(silent) or now - self._quiet_since >= self._patience
 
     def _begin_pass(self, pending: int, progress: int) -> None:
-        self._passes = self._passes + 1 if progress == self._progress else 0
+        self._passes += progress == self._progress
         self._progress = progress
         self._turn = 1
         self.state = InputState.FLUSHING

@@ -186,6 +186,18 @@ def test_results_without_trees_are_flushed_too_but_only_once() -> None:
     assert of.is_done and passes == 2
 
 
+def test_results_without_trees_are_flushed_too_after_passes_for_results_in_trees() -> None:
+    """Passes for trees that have ended do not count as the single pass. The results were lost."""
+    of = end(1)
+    batch(of, pending=5)
+    passes = sum(batch(of, pending=5, executed=at, held=5)[1] for at in range(6))
+    assert passes > 1
+    for _ in range(3):
+        batch(of, pending=5, executed=6, held=5)
+    assert sum(batch(of, acked=5, executed=8)[1] for _ in range(9)) == 1
+    assert of.is_done
+
+
 def test_a_lost_worker_begins_anew() -> None:
     of = end()
     batch(of, pending=5)
