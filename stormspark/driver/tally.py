@@ -48,8 +48,8 @@ class Tally:
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         #: The totals at the end of the last batch (`take_batch`).
         self._at_last_batch = Totals()
-        #: See `TopologyStatistics.batches_ended`.
-        self._batches_ended = 0
+        #: See `TopologyStatistics.batches_ended` and `TopologyStatistics.flushes`.
+        self._batches_ended = self._flushes = 0
         self._batch_times = Histogram()
         self._phases: dict[str, Histogram] = {}
         self._began = clock()
@@ -74,10 +74,11 @@ class Tally:
         #: By task: the calls that had not returned when the topology ended.
         self._not_returned: dict[str, Busy] = {}
 
-    def end_batch(self) -> None:
-        """Count a batch that has ended, with all its rounds."""
+    def end_batch(self, *, flushes: bool = False) -> None:
+        """Count a batch that has ended, with all its rounds. ``flushes`` says whether bolts flush in the next one."""
         with self._lock:
             self._batches_ended += 1
+            self._flushes += flushes
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
         """Add the reports of a batch, or of one of its rounds, and the ``seconds`` that it took."""
@@ -206,6 +207,7 @@ class Tally:
                 seconds=(self._ended or self._clock()) - self._began,
                 batches=self._batch_times.count,
                 batches_ended=self._batches_ended,
+                flushes=self._flushes,
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),
                 pressure=self._pressure() if self._pressure is not None else None,

@@ -386,10 +386,10 @@ class LocalTopology(TopologyHandle):
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
-        self._tally.end_batch()
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         came = sum(progress.came for report in reports for progress in report.sources.values())
         end.observe(reports, came, now=self._clock(), sources_done=self._sources.are_done)
+        self._tally.end_batch(flushes=end.flushes > 0)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._stopping.set()

@@ -219,6 +219,8 @@ class TopologyStatistics:
     dead_letters_in: str | None = None
     #: How many batches have ended. ``batches`` also counts further rounds of a batch, for which Spark reads no rows.
     batches_ended: int = 0
+    #: How often bolts were told to flush at the end of the input. All bolts of one turn count once.
+    flushes: int = 0
 
     @property
     def tuples_per_s(self) -> float:

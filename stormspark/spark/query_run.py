@@ -188,12 +188,13 @@ class QueryRun:
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
-        self.tally.end_batch()
         self._tell_listeners()
-        if self.end_of_input is not None:
-            self.end_of_input.observe(reports, self._prolonging.came.total(), now=time.monotonic())
-            if self.end_of_input.is_done:
+        end = self.end_of_input
+        if end is not None:
+            end.observe(reports, self._prolonging.came.total(), now=time.monotonic())
+            if end.is_done:
                 self.stop_wanted.set()
+        self.tally.end_batch(flushes=end is not None and end.flushes > 0)
         self.new_limits = self.limits.observe(
             self._prolonging.bites(), first=number == 0, now=time.monotonic()
         )

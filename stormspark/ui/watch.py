@@ -133,9 +133,9 @@ class Interrupts:
 
 class Idleness:
     """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, acked or failed, that nothing
-    is queued, that no bolt was in a call, and that no task waited for its restart or was started again, with its child process if
-    it has one (W22). Calls for ticks of a bolt on threads do not count. Messages may be pending: their tuples are held by bolts,
-    such as windows, or by calls of async bolts that flush at the end of the input.
+    is queued, that no bolt was in a call or told to flush, and that no task waited for its restart or was started again, with its
+    child process if it has one (W22). Calls for ticks of a bolt on threads do not count. Messages may be pending: their tuples
+    are held by bolts, such as windows, or by calls of async bolts that flush at the end of the input.
 
     Counters change only when a round ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and two batches must end within the idle time. Spark looks for rows only when a batch begins, and for the first of
@@ -155,7 +155,9 @@ class Idleness:
 
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
-        moved = sum(statistics.total(name) for name in ("emitted", "acked", "failed", "restarts"))
+        moved = statistics.flushes + sum(
+            statistics.total(name) for name in ("emitted", "acked", "failed", "restarts")
+        )
         busy = (
             statistics.total("queued")
             or statistics.total("down")

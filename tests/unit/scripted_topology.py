@@ -34,6 +34,7 @@ class Moment:
     unwritten: int = 0
     dead_letters: int = 0
     restarts: int = 0
+    flushes: int = 0
 
 
 def component(
@@ -53,6 +54,7 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
         seconds=moment.at if seconds is None else seconds,
         batches=moment.batches,
         batches_ended=moment.batches,
+        flushes=moment.flushes,
         batch_ms=LatencySummary(100.0, 90.0, 200.0) if moment.batches else LatencySummary(),
         components={
             "spout": component(

@@ -189,7 +189,7 @@ def test_rounds_are_no_batches():
     for is_end in (False, False, True):
         tally.add_batch([report(0, 0, 0)], 0.1)
         if is_end:
-            tally.end_batch()
+            tally.end_batch(flushes=True)
         now = tally.statistics()
-        seen.append((now.batches, now.batches_ended))
-    assert seen == [(1, 0), (2, 0), (3, 1)]
+        seen.append((now.batches, now.batches_ended, now.flushes))
+    assert seen == [(1, 0, 0), (2, 0, 0), (3, 1, 1)]

@@ -36,6 +36,7 @@ from stormspark.local import LocalCluster, LocalTopology, SimulatedClock, submit
 from stormspark.metrics.shortfalls import Kind, shortfalls
 from stormspark.plan import plan_topology
 from stormspark.plan.flushing import bolts_in_loops
+from stormspark.ui.watch import Idleness
 from tests.finite_components import Numbers, Parse, PerWindow
 from tests.unit.worker.components import Call
 
@@ -745,6 +746,35 @@ def test_idleness_that_makes_no_sense_is_refused(bolt: Any, message: str) -> Non
 
 
 # -- the order -----------------------------------------------------------------------------------------------------------
+
+
+class PassesOn(BasicBolt):
+    waits = False
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        collector.emit(tup.values)
+
+    def end_of_input(self, collector: Any) -> None:
+        pass
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("at", "n"))
+
+
+def test_a_topology_is_not_idle_before_its_last_bolt_has_flushed() -> None:
+    """Else ``--until-idle`` stops it then. There are no trees, which would keep it from being idle."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(7))
+    builder.set_bolt("first", PassesOn()).shuffle_grouping("numbers")
+    builder.set_bolt("second", PassesOn()).shuffle_grouping("first")
+    builder.set_bolt("batches", BatchesOf100()).shuffle_grouping("second")
+    plan = plan_topology(builder.create_topology("t"), {"topology.acker.executors": 0})
+    running = LocalTopology(plan, SimulatedClock())
+    idleness = Idleness(0.0)
+    while not running.wait(0):
+        running.run_batch()
+        assert running.wait(0) or not idleness.reached(running.statistics())
+    assert running.statistics().flushes == 3 and len(out) == 7
 
 
 def test_bolts_flush_one_after_another() -> None:

@@ -285,6 +285,11 @@ def test_a_restart_is_not_silence():
     assert idle_at(*moments) == [4, 5, 6]
 
 
+def test_bolts_that_flush_one_after_another_are_not_silence():
+    """The first of them may have nothing to emit, and a topology that was stopped then did not flush the others."""
+    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, flushes=min(at, 3)) for at in range(7))) == [5, 6]
+
+
 def test_a_call_under_way_is_not_silence():
     """Its tuple does not wait any more, and need not be in a tree."""
     idleness = Idleness(2.0)
