@@ -212,7 +212,16 @@ def fetched_jars(conf: Mapping[str, Any]) -> list[str]:
 def without_effect(session: SparkSession, conf: Mapping[str, Any]) -> list[str]:
     """Return the settings of Spark in ``conf`` that the session, which was there before, has not."""
     asked = {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
-    return sorted(key for key, value in asked.items() if session.conf.get(key, None) != value)
+    return sorted(key for key, value in asked.items() if not _has(session.conf.get(key, None), key, value))
+
+
+def _has(there: str | None, key: str, value: str) -> bool:
+    if there is None:
+        return False
+    if key in _LISTS_OF_FILES or key.endswith(("extraClassPath", "extraJavaOptions")):
+        # Spark has written names of files out as addresses, and `local_session` has added entries.
+        return all(os.path.basename(one) in there for one in re.split(r"[,:\s]+", value))
+    return there.lower() == value.lower()  # Spark has true where Python has True
 
 
 def check_session(spark: object) -> SparkSession:

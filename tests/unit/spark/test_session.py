@@ -94,6 +94,25 @@ def test_settings_that_come_too_late_for_a_session():
     assert without_effect(session, asked) == ["spark.executor.memory", "spark.jars"]
 
 
+def test_settings_that_a_session_has_in_another_form_are_not_too_late():
+    """The session of the first ``submit`` in a notebook has what the second one asks for, too."""
+    has = {
+        "spark.jars": "file:///work/a.jar,file:///home/b.jar",
+        "spark.driver.extraClassPath": "/site-packages/ours.jar:c.jar",
+        "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile=ours -Xss4m -Dx=1",
+        "spark.ui.enabled": "true",
+    }
+    session: Any = SimpleNamespace(conf=has)
+    asked = {
+        "spark.jars": "a.jar,/home/b.jar",
+        "spark.driver.extraClassPath": "c.jar",
+        "spark.driver.extraJavaOptions": "-Xss4m -Dx=1",
+        "spark.ui.enabled": True,
+    }
+    assert without_effect(session, asked) == []
+    assert without_effect(session, {"spark.jars": "a.jar,c.jar"}) == ["spark.jars"]
+
+
 def test_a_spark_connect_session():
     connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
     assert "a Spark Connect session can't run a topology" in refusal(check_session, connect())
