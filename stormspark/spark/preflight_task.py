@@ -64,13 +64,22 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
             return f"{hashlib.sha256(data).hexdigest()} {spec.origin}" if is_text else ""
 
         def is_older(name: str, least: str) -> str:
-            """Return the version of an installed package if it is older than ``least``; else an empty string."""
-            try:
-                version = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                return ""
-            numbers = [[int(digits) for digits in re.findall(r"\d+", one)[:2]] for one in (version, least)]
-            return version if numbers[0] < numbers[1] else ""
+            """Return the version of an installed package if it is older than ``least``; else an empty string.
+
+            What a broken or repeated installation has left may have another version, or none. So nothing is said in doubt.
+            """
+            versions = []
+            for one in importlib.metadata.distributions(name=name):
+                try:
+                    versions.append(one.version)
+                except KeyError:
+                    return ""
+            old = [text for text in versions if text and re.match(r"\d+\.\d", text) and two_of(text) < two_of(least)]
+            return old[0] if old and len(old) == len(versions) else ""
+
+        def two_of(version: str) -> list[int]:
+            """Return the first two numbers of a version."""
+            return [int(digits) for digits in re.findall(r"\d+", version)[:2]]
 
         def is_named(error: Exception, name: str) -> bool:
             return isinstance(error, ModuleNotFoundError) and error.name == name

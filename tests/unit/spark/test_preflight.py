@@ -121,6 +121,34 @@ def test_older_packages_are_told_with_the_least_version() -> None:
     assert looked(packages=["pyarrow"], least=LEAST)["older"] == {}
 
 
+@pytest.mark.parametrize(
+    ("versions", "is_old"),
+    [
+        (["2.0.9"], True),
+        (["1.26.4+vendor"], True),
+        (["2.1.0rc1"], False),
+        (["10.0"], False),
+        # What can't be compared, and what a repeated or broken installation has left.
+        (["unknown"], False),
+        (["1.26.4", "2.2.0"], False),
+        (["1.26.4", None], False),
+        ([None], False),
+    ],
+)
+def test_versions_that_are_too_old(
+    versions: list[str | None], is_old: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some_package.py").touch()
+    for number, version in enumerate(versions):
+        folder = tmp_path / f"some_package-{number}.dist-info"
+        folder.mkdir()
+        if version is not None:
+            (folder / "METADATA").write_text(f"Name: some_package\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    older = looked(packages=["some_package"], least={"some_package": "2.1"})["older"]
+    assert older == ({"some_package": versions[0]} if is_old else {})
+
+
 def test_a_stormspark_that_can_not_be_imported_is_told_with_the_reason() -> None:
     message = said(FINE | {"stormspark": None, "why": "ValueError: numpy.dtype size changed"})
     assert "where stormspark can't be imported (ValueError: numpy.dtype size changed): install" in message
