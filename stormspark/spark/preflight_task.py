@@ -74,7 +74,11 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
                     versions.append(one.version)
                 except KeyError:
                     return ""
-            old = [text for text in versions if text and re.match(r"\d+\.\d", text) and two_of(text) < two_of(least)]
+            old = [
+                text
+                for text in versions
+                if text and re.match(r"\d+\.\d", text) and two_of(text) < two_of(least)
+            ]
             return old[0] if old and len(old) == len(versions) else ""
 
         def two_of(version: str) -> list[int]:

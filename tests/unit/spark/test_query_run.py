@@ -66,7 +66,7 @@ def test_the_end_of_the_input_hears_when_a_batch_has_ended() -> None:
     flags = threading.Event(), threading.Event(), threading.Event()
     plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {})
     run = Run(MagicMock(), plan, MagicMock(), MagicMock(), MagicMock(), limits, *flags)
-    run.end_of_input = MagicMock(is_done=False)
+    run.end_of_input = MagicMock(is_done=False, flushes=0)
     before = time.monotonic()
     run.batch(MagicMock(), 7)
     assert before <= run.end_of_input.observe.call_args.kwargs["now"] <= time.monotonic()
