@@ -40,9 +40,8 @@ class HadoopFolder:
         self._files: Any = None
         if is_url and self._conf.get(MANAGER) == BARE_MANAGER:
             self._conf.unset(MANAGER)
-            with contextlib.suppress(
-                Py4JJavaError
-            ):  # some file systems only work with the class for local folders
+            # Some file systems only work with the class for local folders.
+            with contextlib.suppress(Py4JJavaError):
                 self._files = managers.create(self._folder, self._conf)
             self._conf.set(MANAGER, BARE_MANAGER)
         with _os_errors():

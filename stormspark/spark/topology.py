@@ -495,6 +495,11 @@ class SparkTopology(TopologyHandle):
         self._nimbus.activate(False)
         self._stirred.set()
 
+    def _begin_to_stop(self) -> None:
+        """Tell the statistics and the workers that the topology stops. Only the first call counts."""
+        self._tally.begin_to_stop()
+        self._nimbus.limit_waiting()
+
     # -- the supervisor --------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
@@ -513,8 +518,7 @@ class SparkTopology(TopologyHandle):
                 self._error = StormsparkError("Spark's JVM has ended")
         finally:
             if self._end_of_input.is_done:
-                self._tally.begin_to_stop()
-                self._nimbus.limit_waiting()
+                self._begin_to_stop()
             with contextlib.suppress(Exception):
                 self._end_workers()
             if self._acker is not None:
@@ -638,8 +642,7 @@ class SparkTopology(TopologyHandle):
             self.name,
             self._run.batch_number if self._run is not None else 0,
         )
-        self._tally.begin_to_stop()
-        self._nimbus.limit_waiting()
+        self._begin_to_stop()
         self._stop_wanted.set()
         return True
 
@@ -837,8 +840,7 @@ class SparkTopology(TopologyHandle):
             self._nimbus.look_for_silence()
             if self._end_of_input.is_done:
                 # Spouts that emit between batches do so until the workers are told. Before, `is_between_batches` is never true.
-                self._tally.begin_to_stop()
-                self._nimbus.limit_waiting()
+                self._begin_to_stop()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
                 # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
                 # wait, and tasks that have not begun.
