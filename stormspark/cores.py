@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stormspark.launcher import spark_launcher
+
 __all__ = ["cores_of_master", "host_cores", "slots"]
 
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
@@ -30,7 +32,8 @@ def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
 def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | None = None) -> int | None:
     """Return how many tasks Spark would run at once on ``master``, or None if only the running cluster knows.
 
-    ``master`` is None if stormspark makes a local session for the topology. That session uses all cores of the host.
+    ``master`` is None if stormspark makes a local session for the topology. That session uses all cores of the host. If somebody
+    else has started Spark for this process, only the running cluster knows.
     ``spark.master`` in ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number
     of cores of this host. By default they are counted.
 
@@ -40,6 +43,8 @@ def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | 
     (6, 5)
     """
     master = conf.get("spark.master") or master
+    if master is None and spark_launcher() is not None:
+        return None
     if master is not None and (cluster := re.match(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)", master)):
         return int(cluster[1]) * slots(int(cluster[2]), conf)
     local = re.match(r"local(\[\s*(\d+|\*)|$)", master or "local[*]")

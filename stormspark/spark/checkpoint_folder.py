@@ -24,21 +24,49 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
 from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
+from stormspark.errors import CheckpointError
+from stormspark.launcher import on_databricks
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
-__all__ = ["CheckpointFolder", "local_path"]
+__all__ = ["CheckpointFolder", "in_databricks", "local_path"]
 
 
 def local_path(location: str) -> str | None:
     """Return the path of a checkpoint folder that is local; None for one at a URL.
 
+    On Databricks, a path in a volume is none: its Spark reaches volumes by ``dbfs:`` alone (`in_databricks`).
+
     >>> local_path("file:/a%20b"), local_path("s3://bucket/c")
     ('/a b', None)
     """
+    if on_databricks():
+        location = in_databricks(location)
     if location.startswith("file:"):
         location = unquote(urlsplit(location).path)
     return str(Path(location).absolute()) if re.match(r"\w[\w+.-]+:", location) is None else None
+
+
+def in_databricks(location: str) -> str:
+    """Return the name under which Spark on Databricks reaches a checkpoint. Raises `CheckpointError` for a workspace folder.
+
+    The driver and the executors see volumes and DBFS as folders, too. But Java can't open files there, and they take neither
+    random writes nor appends. So everything goes through Spark's own file system.
+
+    >>> in_databricks("/Volumes/main/default/flows/a"), in_databricks("/dbfs/flows/a"), in_databricks("s3://bucket/a")
+    ('dbfs:/Volumes/main/default/flows/a', 'dbfs:/flows/a', 's3://bucket/a')
+    """
+    path = unquote(urlsplit(location).path) if location.startswith("file:") else location
+    top, _, below = path.removeprefix("/").partition("/")
+    if not path.startswith("/"):
+        return location
+    if top == "Workspace":
+        msg = (
+            f"the checkpoint folder {location} is in the workspace, to which executors can't write: give a folder in a volume, such "
+            f"as /Volumes/CATALOG/SCHEMA/VOLUME/flow, or the URL of an external location"
+        )
+        raise CheckpointError(msg)
+    return {"Volumes": f"dbfs:{path}", "dbfs": f"dbfs:/{below}"}.get(top, location)
 
 
 class CheckpointFolder:
@@ -48,7 +76,7 @@ class CheckpointFolder:
         self._session = session
         local = local_path(location)
         self._local = local is not None
-        self._location = local or location.rstrip("/")
+        self._location = local or (in_databricks(location) if on_databricks() else location).rstrip("/")
 
     def __str__(self) -> str:
         return self._location

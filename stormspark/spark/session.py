@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.launcher import on_databricks
 from stormspark.private_files import drivers_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.delta_jars import remember_jars
@@ -229,6 +230,11 @@ def check_session(spark: object) -> SparkSession:
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
         msg = "a Spark Connect session can't run a topology, because workers connect to the driver: use a classic session"
+        if on_databricks():
+            msg = (
+                "a Spark Connect session can't run a topology, because workers connect to the driver. Serverless compute and compute "
+                "with standard access mode have no other sessions: use compute with dedicated access mode (docs/databricks.md)"
+            )
         raise UnsupportedEnvironmentError(msg)
     if not isinstance(spark, SparkSession):
         msg = f"expected a SparkSession, got {spark!r:.80} of type {type(spark).__name__}"

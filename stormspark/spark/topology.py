@@ -50,6 +50,7 @@ from stormspark.errors import (
     UnsupportedEnvironmentError,
     WorkerLostError,
 )
+from stormspark.launcher import spark_launcher
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
@@ -114,8 +115,8 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or else a local session that
-    this function starts; ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the
+    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or the one that
+    ``spark-submit`` or Databricks gives this process, or else a local session that this function starts; ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the
     topology's own configuration. But if ``topology`` is a plan, its settings stay as they are, and ``conf`` only configures a
     local session. If no configuration sets ``topology.workers``, the cores of the session decide how many workers there are
     (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology that is submitted again
@@ -133,7 +134,8 @@ def submit(
     if trigger not in TRIGGERS:
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
         raise InvalidTopologyError(msg)
-    started_here = spark is None and SparkContext._active_spark_context is None
+    # A session that somebody else has started stays, whatever happens: others may use it.
+    started_here = spark is None and SparkContext._active_spark_context is None and spark_launcher() is None
     plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf)
     everything = merged(plan.conf, conf or {})
     if isinstance(topology, Topology) and started_here:
@@ -162,8 +164,13 @@ def submit(
 def session_for(
     plan: PhysicalPlan, conf: Mapping[str, Any], checkpoint: str | Path | None, master: str | None
 ) -> SparkSession:
-    """Return the active session, or else start a local one, with Delta if the topology needs it."""
+    """Return the active session, or the one that somebody else has made, or else start a local one, with Delta if the topology
+    needs it.
+    """
     session = SparkSession.getActiveSession()
+    if session is None and spark_launcher() is not None:
+        # `spark-submit` and Databricks know master, jars and settings. Databricks has its session before it starts this program.
+        session = check_session(SparkSession.builder.getOrCreate())
     if session is None:
         check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)

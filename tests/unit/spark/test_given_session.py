@@ -1,0 +1,98 @@
+"""A session that Databricks or spark-submit gives to the program: it is taken, and it stays when something is wrong."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.cores import cores_of_master
+from stormspark.errors import CheckpointError, UnsupportedEnvironmentError
+from stormspark.spark import topology as on_spark
+from stormspark.spark.checkpoint_folder import CheckpointFolder, local_path
+from stormspark.spark.session import check_session
+from stormspark.testing import FixedTupleSpout
+
+RUNTIME, GATEWAY = "DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT"
+
+
+class Given:
+    """A session that is too old to run anything, and notes whether it is stopped."""
+
+    version = "4.1.1"
+    stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Given:
+    session = Given()
+    builder = SimpleNamespace(getOrCreate=lambda: session)
+    monkeypatch.setattr(on_spark, "SparkSession", SimpleNamespace(builder=builder, getActiveSession=lambda: None))
+    monkeypatch.setattr(on_spark, "check_session", lambda found: refuse(found, session))
+    monkeypatch.setattr(on_spark, "local_session", lambda *_, **__: pytest.fail("another Spark is started"))
+    monkeypatch.setattr(on_spark, "SparkContext", SimpleNamespace(_active_spark_context=None))
+    return session
+
+
+def refuse(found: object, expected: object) -> Any:
+    assert found is expected
+    msg = "it is too old"
+    raise UnsupportedEnvironmentError(msg)
+
+
+def topology() -> Any:
+    builder = TopologyBuilder()
+    builder.set_spout("words", FixedTupleSpout([("a",)], Fields("word")))
+    return builder.create_topology("given")
+
+
+@pytest.mark.parametrize("variable", [RUNTIME, GATEWAY])
+def test_a_session_that_somebody_else_has_made_is_taken_and_never_stopped(monkeypatch, given, variable):
+    monkeypatch.setenv(variable, "19.3")
+    with pytest.raises(UnsupportedEnvironmentError, match="it is too old"):
+        on_spark.submit(topology())
+    assert not given.stopped
+
+
+@pytest.mark.parametrize("variable", [RUNTIME, GATEWAY])
+def test_only_the_cluster_knows_its_cores(monkeypatch, variable):
+    assert cores_of_master(None, {}) is not None
+    monkeypatch.setenv(variable, "4711")
+    assert cores_of_master(None, {}) is None
+    assert cores_of_master("local[3]", {}) == 3
+
+
+def test_a_session_of_spark_connect_on_databricks_says_which_compute_to_use(monkeypatch):
+    monkeypatch.setenv(RUNTIME, "19.3")
+    connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    with pytest.raises(UnsupportedEnvironmentError, match="use compute with dedicated access mode"):
+        check_session(connect())
+
+
+def test_checkpoints_on_databricks(monkeypatch):
+    """Spark there reaches a volume by ``dbfs:``, and Java can't open files of a volume by their path."""
+    session: Any = None
+    assert local_path("/Volumes/main/default/flow") == "/Volumes/main/default/flow"
+    monkeypatch.setenv(RUNTIME, "19.3")
+    for location, url in (
+        ("/Volumes/main/default/flow", "dbfs:/Volumes/main/default/flow"),
+        ("/Volumes/main/default/flow/", "dbfs:/Volumes/main/default/flow"),
+        ("file:/Volumes/main/default/flow", "dbfs:/Volumes/main/default/flow"),
+        ("/dbfs/flow", "dbfs:/flow"),
+        ("dbfs:/flow", "dbfs:/flow"),
+        ("abfss://c@a.dfs.core.windows.net/flow", "abfss://c@a.dfs.core.windows.net/flow"),
+    ):
+        folder = CheckpointFolder(session, location)
+        assert (str(folder), folder.local, folder.spark) == (url, None, f"{url}/spark")
+    assert CheckpointFolder(session, "/local_disk0/flow").local == "/local_disk0/flow"
+
+
+def test_a_checkpoint_in_the_workspace_is_refused(monkeypatch):
+    monkeypatch.setenv(RUNTIME, "19.3")
+    with pytest.raises(CheckpointError, match="in the workspace, to which executors can't write: give a folder in a volume"):
+        local_path("/Workspace/Users/me/flow")
