@@ -17,8 +17,9 @@ DATABRICKS, SPARK_SUBMIT = "Databricks", "spark-submit"
 def spark_launcher(environment: Mapping[str, str] | None = None) -> str | None:
     """Return who has started this process's Spark; None if nobody has, so that this process may start one.
 
-    >>> spark_launcher({"DATABRICKS_RUNTIME_VERSION": "19.3"}), spark_launcher({"PYSPARK_GATEWAY_PORT": "4711"}), spark_launcher({})
-    ('Databricks', 'spark-submit', None)
+    >>> spark_launcher({"DATABRICKS_RUNTIME_VERSION": "19.3"}), spark_launcher({"PYSPARK_GATEWAY_PORT": "4711"})
+    ('Databricks', 'spark-submit')
+    >>> spark_launcher({})
     """
     given = os.environ if environment is None else environment
     if given.get("DATABRICKS_RUNTIME_VERSION"):

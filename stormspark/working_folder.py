@@ -15,7 +15,11 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["about_relative_path", "from_start", "go_to", "working_in"]
+__all__ = ["SHIPPED_PROJECT", "about_relative_path", "from_start", "go_to", "working_in"]
+
+#: The folder in the working directory of an executor, and of a driver on the cluster, into which Spark unpacks the project that
+#: ``stormspark submit`` ships.
+SHIPPED_PROJECT = "stormspark-project"
 
 
 class _Process:
@@ -28,17 +32,27 @@ def go_to(folder: str) -> str | None:
     """Make ``folder`` the working directory of this process. Return why that is impossible; None if it was possible.
 
     If there is no such folder on this host, as on a worker of a cluster, the folder of the same name in the present working
-    directory takes its place (``spark-submit --archives src.zip#src``).
+    directory takes its place (``spark-submit --archives src.zip#src``), or the one in the project that ``stormspark submit`` has
+    shipped.
     """
     here = os.getcwd()
     shipped = os.path.join(here, Path(folder).name)
-    found = next((one for one in (folder, shipped) if os.path.isdir(one)), None)
+    found = next((one for one in (folder, shipped, *_in_project(folder, here)) if os.path.isdir(one)), None)
     if found is None:
         return f"this host has neither {folder} nor {shipped}, so the working directory is {here} (stormspark.working.dir)"
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
     _Process.start = _Process.start or here
     os.chdir(found)
     return None
+
+
+def _in_project(folder: str, here: str) -> Iterator[str]:
+    """Yield where a folder of another host may be in the project that was shipped, the most likely place first."""
+    parts = Path(folder).parts[1:]
+    if parts[-1:] == (SHIPPED_PROJECT,):
+        yield os.path.join(here, SHIPPED_PROJECT)
+    for number in range(len(parts)):
+        yield os.path.join(here, SHIPPED_PROJECT, *parts[number:])
 
 
 def from_start(path: str) -> str:

@@ -13,7 +13,14 @@ import click
 from stormspark import __version__
 from stormspark.cli.load import FrontEndOptions, load_topology
 from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
-from stormspark.cli.spark_options import SparkOptions, brings_jars, fetches_jars, ships_modules, starts_spark
+from stormspark.cli.spark_options import (
+    SparkOptions,
+    brings_jars,
+    fetches_jars,
+    ships_modules,
+    starts_spark,
+    submits,
+)
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
@@ -106,6 +113,47 @@ _of_a_topology = _described_by(
         "possible, else as a string; that of spark.* stays a string. May be repeated.",
     ),
 )
+#: How a run ends, and where it goes on.
+_ends = _described_by(
+    click.option(
+        "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Stop after N seconds."
+    ),
+    click.option(
+        "--until-idle",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="S",
+        help="End the input when nothing was emitted, acked, failed or queued for S seconds: bolts flush what they hold, and the "
+        "topology stops.",
+    ),
+    click.option(
+        "--checkpoint",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="The folder with everything that a restart needs. Run again with the same folder to continue.",
+    ),
+    click.option(
+        "--trigger",
+        type=click.Choice(["continuous", "available-now"]),
+        default="continuous",
+        show_default=True,
+        help="available-now: process the rows that the sources have at the start, then end.",
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Don't show what tasks log and print. Their log files have it. On Spark, only the files have it anyway.",
+    ),
+    click.option(
+        "--allow",
+        "allowed",
+        type=click.Choice([kind.value for kind in Kind]),
+        multiple=True,
+        help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), "
+        "if tasks waited for their restart at the end (tasks-down), if the last end_of_input, post_save or cleanup of a bolt, or "
+        "the close of a spout, raised or did not return (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
+    ),
+)
 _settings_of_spark = click.option(
     "-c",
     "--conf",
@@ -174,8 +222,9 @@ _NO_DAEMONS = "there are no daemons here, because a topology runs in the process
 #: What people who know ``storm`` and ``sparse`` type, and what they can do here.
 _ELSEWHERE = {
     **dict.fromkeys(
-        ("jar", "submit", "local", "shell"),
-        "`stormspark run FILE` runs a topology in Python or Flux, and `stormspark port FOLDER` says what one in Java needs",
+        ("jar", "local", "shell"),
+        "`stormspark run FILE` runs a topology in Python or Flux here, `stormspark submit FILE` on a cluster, and "
+        "`stormspark port FOLDER` says what one in Java needs",
     ),
     **dict.fromkeys(
         ("kill", "stop", "list"),
@@ -242,22 +291,7 @@ def quickstart(name: str) -> None:
     show_default=True,
     help="The engine to run it on.",
 )
-@click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Stop after N seconds."
-)
-@click.option(
-    "--until-idle",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="S",
-    help="End the input when nothing was emitted, acked, failed or queued for S seconds: bolts flush what they hold, and the "
-    "topology stops.",
-)
-@click.option(
-    "--checkpoint",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="The folder with everything that a restart needs. Run again with the same folder to continue.",
-)
+@_ends
 @click.option(
     "--json",
     "json_to",
@@ -266,28 +300,6 @@ def quickstart(name: str) -> None:
     help="Write the figures as JSON into this file; - means standard output.",
 )
 @click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
-@click.option(
-    "--trigger",
-    type=click.Choice(["continuous", "available-now"]),
-    default="continuous",
-    show_default=True,
-    help="available-now: process the rows that the sources have at the start, then end.",
-)
-@click.option(
-    "-q",
-    "--quiet",
-    is_flag=True,
-    help="Don't show what tasks log and print. Their log files have it. On Spark, only the files have it anyway.",
-)
-@click.option(
-    "--allow",
-    "allowed",
-    type=click.Choice([kind.value for kind in Kind]),
-    multiple=True,
-    help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), if "
-    "tasks waited for their restart at the end (tasks-down), if the last end_of_input, post_save or cleanup of a bolt, or the "
-    "close of a spout, raised or did not return (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
-)
 @starts_spark
 @_refusing
 def run(
@@ -347,6 +359,128 @@ def run(
         except InterruptedStartError as error:
             code = end_interrupted_start(error)
     click.get_current_context().exit(code)
+
+
+@main.command()
+@_of_a_topology
+@_read_by_front_ends
+@_ends
+@click.option(
+    "--master",
+    metavar="URL",
+    required=True,
+    help="The cluster: yarn, k8s://... or spark://HOST:PORT; or local[N].",
+)
+@click.option(
+    "--deploy-mode",
+    type=click.Choice(["client", "cluster"]),
+    default="client",
+    show_default=True,
+    help="Where the driver runs: here, or on the cluster.",
+)
+@click.option(
+    "--project",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="The folder to ship. The default is the working directory, or the folder of a streamparse project.",
+)
+@click.option(
+    "--environment-archive",
+    type=click.Path(dir_okay=False, exists=True),
+    metavar="FILE",
+    help="An archive with the Python environment for driver and executors, made by venv-pack or conda-pack.",
+)
+@click.option("--dry-run", is_flag=True, help="Only print the command. The archives that it names stay.")
+@click.option(
+    "--staging",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Put the archives here, and leave them there.",
+)
+@submits
+@_refusing
+def submit(
+    target: str,
+    workers: int | None,
+    conf: dict[str, Any],
+    seconds: float | None,
+    until_idle: float | None,
+    checkpoint: str | None,
+    master: str,
+    deploy_mode: str,
+    project: Path | None,
+    environment_archive: str | None,
+    dry_run: bool,
+    staging: str | None,
+    trigger: str,
+    quiet: bool,
+    allowed: tuple[str, ...],
+    front_end: FrontEndOptions,
+    options_of_spark: SparkOptions,
+) -> None:
+    """Run a topology on a cluster: pack its project, print a command for spark-submit, and run that.
+
+    FILE is as for `stormspark run`. The topology is planned here first, so most mistakes are found before anything is sent. The
+    project is the working directory, with all files that do not begin with a dot, but without Python environments. The cluster's
+    Python needs stormspark and what your components import: install it there, or send it (--environment-archive).
+
+    Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`.
+    """
+    from stormspark import spark
+    from stormspark.cli.project_files import project_of
+    from stormspark.cli.submit import Submission, arguments_of_run
+    from stormspark.cli.submit import submit as submit_project
+
+    in_cluster = deploy_mode == "cluster"
+    spark.require_java()
+    spark.require_spark_home()
+    folder = (project or project_of(target, front_end)).resolve()
+    planned = _Planning(target, workers, conf, front_end)
+    plan = _warned(planned.with_cores(None))
+    everything = spark.with_delta(planned.conf) if options_of_spark.delta else planned.conf
+    everything = spark.conf_of_session(plan, everything, checkpoint)
+    options = {
+        "--workers": workers,
+        "--environment": front_end.environment,
+        "--name": front_end.name,
+        "--filter": _in_project(front_end.filter_file, folder, in_cluster=in_cluster),
+        "--env-filter": front_end.env_filter,
+        "--arg": front_end.arguments,
+        "--seconds": seconds,
+        "--until-idle": until_idle,
+        "--checkpoint": checkpoint,
+        "--trigger": trigger,
+        "--quiet": quiet,
+        "--allow": allowed,
+    }
+    wanted = Submission(
+        master,
+        in_cluster,
+        folder,
+        arguments_of_run(
+            _in_project(target, folder, in_cluster=in_cluster) or target,
+            options,
+            {key: value for key, value in conf.items() if not key.startswith("spark.")},
+        ),
+        {key: str(value) for key, value in everything.items() if key.startswith("spark.")},
+        checkpoint,
+        environment_archive,
+        plan.topology,
+    )
+    if not dry_run:
+        spark.require_master(master)
+    click.get_current_context().exit(submit_project(wanted, staging, dry_run=dry_run))
+
+
+def _in_project(path: str | Path | None, project: Path, *, in_cluster: bool) -> str | None:
+    """Return a path as the driver finds it. On the cluster, the driver runs in the project that was shipped."""
+    if path is None or not in_cluster:
+        return None if path is None else str(path)
+    found = Path(path).resolve()
+    if not found.is_relative_to(project):
+        msg = f"{path} is not in the project {project}, and only that is sent to the cluster: name a folder with both (--project)"
+        raise click.UsageError(msg)
+    return str(found.relative_to(project))
 
 
 @main.command()

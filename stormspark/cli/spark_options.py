@@ -21,7 +21,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.flux.substitution import read_properties
 from stormspark.user_code import put_first
 
-__all__ = ["SparkOptions", "brings_jars", "fetches_jars", "ships_modules", "starts_spark"]
+__all__ = ["SparkOptions", "brings_jars", "fetches_jars", "ships_modules", "starts_spark", "submits"]
 
 _R = TypeVar("_R")
 
@@ -109,7 +109,7 @@ def _properties(context: click.Context, option: click.Parameter, given: Path | N
 
 def _deploy_mode(context: click.Context, option: click.Parameter, given: str | None) -> None:
     if given not in (None, "client"):
-        msg = "stormspark is the driver and runs here (client); for cluster mode, give spark-submit a program that calls submit"
+        msg = "stormspark run is the driver and runs here (client); `stormspark submit` starts one on the cluster"
         raise click.BadParameter(msg)
 
 
@@ -169,8 +169,8 @@ _resources = (
         click.option(f"--{name.replace('_', '-')}", metavar="VALUE", help=f"The same as -c {key}=VALUE.")
         for name, key in _RESOURCES.items()
     ),
-    click.option("--deploy-mode", expose_value=False, callback=_deploy_mode, hidden=True),
 )
+_only_here = click.option("--deploy-mode", expose_value=False, callback=_deploy_mode, hidden=True)
 
 
 _delta = _more[-1]
@@ -178,6 +178,11 @@ _delta = _more[-1]
 
 def starts_spark(command: Callable[..., _R]) -> Callable[..., _R]:
     """Declare all options for a command that runs a topology on Spark, and pass them as ``conf`` and ``options_of_spark``."""
+    return _declare(command, (*_jars, _ships, *_more, *_resources, _only_here))
+
+
+def submits(command: Callable[..., _R]) -> Callable[..., _R]:
+    """Declare the options for a command that submits a topology, and pass them as ``conf`` and ``options_of_spark``."""
     return _declare(command, (*_jars, _ships, *_more, *_resources))
 
 

@@ -1,16 +1,22 @@
 """The Spark engine. No other package imports pyspark, py4j or delta."""
 
 from stormspark.spark.cores import session_cores
-from stormspark.spark.delta_jars import with_delta
-from stormspark.spark.session import local_session
+from stormspark.spark.delta_jars import conf_of_session, with_delta
+from stormspark.spark.jvm import spark_home
+from stormspark.spark.session import local_session, require_java, require_master, require_spark_home
 from stormspark.spark.topology import SparkTopology, running_topologies, session_for, submit
 
 __all__ = [
     "SparkTopology",
+    "conf_of_session",
     "local_session",
+    "require_java",
+    "require_master",
+    "require_spark_home",
     "running_topologies",
     "session_cores",
     "session_for",
+    "spark_home",
     "submit",
     "with_delta",
 ]

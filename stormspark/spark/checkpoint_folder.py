@@ -62,8 +62,8 @@ def in_databricks(location: str) -> str:
         return location
     if top == "Workspace":
         msg = (
-            f"the checkpoint folder {location} is in the workspace, to which executors can't write: give a folder in a volume, such "
-            f"as /Volumes/CATALOG/SCHEMA/VOLUME/flow, or the URL of an external location"
+            f"the checkpoint folder {location} is in the workspace, to which executors can't write: give a folder in a volume, "
+            f"such as /Volumes/CATALOG/SCHEMA/VOLUME/flow, or the URL of an external location"
         )
         raise CheckpointError(msg)
     return {"Volumes": f"dbfs:{path}", "dbfs": f"dbfs:/{below}"}.get(top, location)

@@ -29,7 +29,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-__all__ = ["end_jvms", "start_jvm", "starts_jvm"]
+__all__ = ["end_jvms", "spark_home", "start_jvm", "starts_jvm"]
 
 _LOOK_SECS = 0.05
 #: A JVM that is told to end may take so long to remove its temporary folders.
@@ -68,6 +68,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     This is a filter of the root logger itself, so it sees nothing of other loggers.
     """
     return record.msg != "KeyboardInterrupt while sending command."
+
+
+def spark_home() -> str:
+    """Return the folder of the Spark that this process would start: that of SPARK_HOME, or else PySpark's own."""
+    return str(_find_spark_home())  # type: ignore[no-untyped-call]
 
 
 def starts_jvm() -> bool:

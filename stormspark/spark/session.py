@@ -232,8 +232,9 @@ def check_session(spark: object) -> SparkSession:
         msg = "a Spark Connect session can't run a topology, because workers connect to the driver: use a classic session"
         if on_databricks():
             msg = (
-                "a Spark Connect session can't run a topology, because workers connect to the driver. Serverless compute and compute "
-                "with standard access mode have no other sessions: use compute with dedicated access mode (docs/databricks.md)"
+                "a Spark Connect session can't run a topology, because workers connect to the driver. Serverless compute, and "
+                "compute with standard access mode, have no other sessions: use compute with dedicated access mode "
+                "(docs/databricks.md)"
             )
         raise UnsupportedEnvironmentError(msg)
     if not isinstance(spark, SparkSession):

@@ -82,7 +82,7 @@ def test_resources_are_settings_of_spark_too(run):
     }
     done, _ = run("--deploy-mode", "cluster")
     assert done.exit_code == 2
-    assert "give spark-submit a program that calls submit" in " ".join(done.output.split())
+    assert "`stormspark submit` starts one on the cluster" in " ".join(done.output.split())
 
 
 def test_an_option_counts_more_than_conf_and_conf_more_than_the_file(run):

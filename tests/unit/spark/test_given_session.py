@@ -32,7 +32,9 @@ class Given:
 def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     session = Given()
     builder = SimpleNamespace(getOrCreate=lambda: session)
-    monkeypatch.setattr(on_spark, "SparkSession", SimpleNamespace(builder=builder, getActiveSession=lambda: None))
+    monkeypatch.setattr(
+        on_spark, "SparkSession", SimpleNamespace(builder=builder, getActiveSession=lambda: None)
+    )
     monkeypatch.setattr(on_spark, "check_session", lambda found: refuse(found, session))
     monkeypatch.setattr(on_spark, "local_session", lambda *_, **__: pytest.fail("another Spark is started"))
     monkeypatch.setattr(on_spark, "SparkContext", SimpleNamespace(_active_spark_context=None))
@@ -94,5 +96,7 @@ def test_checkpoints_on_databricks(monkeypatch):
 
 def test_a_checkpoint_in_the_workspace_is_refused(monkeypatch):
     monkeypatch.setenv(RUNTIME, "19.3")
-    with pytest.raises(CheckpointError, match="in the workspace, to which executors can't write: give a folder in a volume"):
+    with pytest.raises(
+        CheckpointError, match="in the workspace, to which executors can't write: give a folder in a volume"
+    ):
         local_path("/Workspace/Users/me/flow")

@@ -1,0 +1,116 @@
+"""Packs a project for a cluster: all its files for the driver and the executors, and its modules for Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from stormspark.cli.load import FrontEndOptions, parse_target
+from stormspark.compat.detection import legacy_kind
+
+__all__ = ["Packed", "pack", "project_of"]
+
+#: Folders that a cluster has no use for. Those whose names begin with a dot are left out as well, and Python environments.
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "spark-warehouse", "metastore_db", "build", "dist"})
+#: A project has source code and small resources. Whatever is larger belongs into storage that the cluster can read.
+_MOST_BYTES = 200 * 1024 * 1024
+#: The time in the archives, so that the same project gives the same archive.
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+
+
+class Packed(NamedTuple):
+    """The archives of a project, and what was packed."""
+
+    #: All files, for the working directory of the driver and of each executor.
+    files: Path
+    #: The modules, as Python finds them. None if the project has none.
+    modules: Path | None
+    count: int
+    size: int
+
+
+def project_of(text: str, front_end: FrontEndOptions) -> Path:
+    """Return the folder of the project to which ``FILE[:NAME]`` belongs.
+
+    That is the folder of ``config.json`` for streamparse. Otherwise it is the working directory if the file is in it, because
+    paths in the topology begin there; else it is the file's folder.
+    """
+    file = parse_target(text).file
+    if file.is_dir():
+        return file.resolve()
+    if front_end.name is None and legacy_kind(file) == "streamparse":
+        from stormspark.compat.streamparse.project import project_folder
+
+        return project_folder(file).resolve()
+    here, path = Path.cwd().resolve(), file.resolve()
+    return here if path.is_relative_to(here) else path.parent
+
+
+def pack(project: Path, into: Path) -> Packed:
+    """Pack ``project`` into archives in the folder ``into``. The folders on the module path say where its modules are.
+
+    Raises `click.UsageError` if the project is too large for that.
+    """
+    found = [(file, file.stat().st_size) for file in _files(project, {into.resolve()})]
+    size = sum(bytes_ for _, bytes_ in found)
+    if size > _MOST_BYTES:
+        largest = sorted(found, key=lambda one: -one[1])[:3]
+        names = ", ".join(f"{file.relative_to(project)} ({bytes_ >> 20} MB)" for file, bytes_ in largest)
+        msg = (
+            f"the project {project} has {size >> 20} MB in {len(found)} files, too much to send with each submission; the "
+            f"largest are {names}: name a smaller folder (--project), or put data where the cluster can read it"
+        )
+        raise click.UsageError(msg)
+    files = [file for file, _ in found]
+    everything = _archive(into / "project.zip", ((file, file.relative_to(project)) for file in files))
+    modules: dict[Path, Path] = {}
+    for root in _roots(project):
+        for file in files:
+            if file.suffix == ".py" and file.is_relative_to(root):
+                modules.setdefault(file.relative_to(root), file)
+    zipped = _archive(into / "modules.zip", ((file, name) for name, file in modules.items()))
+    return Packed(everything, zipped if modules else None, len(files), size)
+
+
+def _roots(project: Path) -> list[Path]:
+    """Return the folders in the project that are on the module path, in that order. Loading the topology has put them there."""
+    found = [Path(entry or os.curdir).resolve() for entry in sys.path]
+    return [one for one in dict.fromkeys(found) if one.is_dir() and one.is_relative_to(project)]
+
+
+def _files(project: Path, spared: set[Path]) -> Iterator[Path]:
+    for folder, folders, names in os.walk(project):
+        here = Path(folder)
+        folders[:] = sorted(
+            one for one in folders if _belongs(here / one) and (here / one).resolve() not in spared
+        )
+        for name in sorted(names):
+            file = here / name
+            if not name.startswith(".") and file.suffix not in (".pyc", ".log") and file.is_file():
+                yield file
+
+
+def _belongs(folder: Path) -> bool:
+    """Whether a folder is part of a project. A Python environment is not, nor is the checkpoint of a topology."""
+    name = folder.name
+    if name.startswith(".") or name in _LEFT_OUT or name.endswith(".egg-info"):
+        return False
+    return not (folder / "pyvenv.cfg").exists() and not (folder / "stormspark" / "control.json").exists()
+
+
+def _archive(path: Path, entries: Iterable[tuple[Path, Path]]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, name in sorted(entries, key=lambda one: one[1].as_posix()):
+            entry = zipfile.ZipInfo(name.as_posix(), _LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (
+                file.stat().st_mode & 0o777
+            ) << 16  # scripts of other languages stay executable
+            archive.writestr(entry, file.read_bytes())
+    return path

@@ -1,0 +1,157 @@
+"""``stormspark submit``: builds the command of ``spark-submit`` for a topology, with the project it belongs to, and runs it.
+
+The driver runs ``stormspark run`` with the same options (`stormspark.cli.submitted`). So a topology that runs here with
+``stormspark run`` runs on a cluster without a program of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stormspark.cli import submitted
+from stormspark.cli.project_files import Packed, pack
+from stormspark.working_folder import SHIPPED_PROJECT
+
+__all__ = ["Submission", "arguments_of_run", "check", "command", "submit"]
+
+#: Settings that spark-submit gets as options, because it adds the project to them.
+_LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
+_PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
+#: The folder into which Spark unpacks a Python environment.
+_ENVIRONMENT = "environment"
+_URL = re.compile(r"\w[\w+.-]+:")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A topology to submit."""
+
+    master: str
+    #: Whether the driver runs on the cluster (``--deploy-mode cluster``), and not here.
+    in_cluster: bool
+    project: Path
+    #: ``FILE[:NAME]`` as the driver finds it, and the options of ``stormspark run``.
+    arguments: Sequence[str]
+    #: Settings of Spark.
+    conf: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: str | None = None
+    #: An archive with a Python environment.
+    environment: str | None = None
+    name: str = "stormspark"
+
+
+def check(wanted: Submission) -> None:
+    """Raise `click.UsageError` for what Spark or the cluster would refuse only later. Warn of what a restart would lack."""
+    if not wanted.in_cluster:
+        return
+    msg, place = None, wanted.checkpoint
+    if wanted.master.startswith("spark://"):
+        msg = (
+            "a standalone cluster of Spark starts no drivers in Python (--deploy-mode cluster): use --deploy-mode client, on a "
+            "host that stays"
+        )
+    elif wanted.master.startswith("local"):
+        msg = f"--master {wanted.master} has no cluster to start the driver on: use --deploy-mode client, or `stormspark run`"
+    elif place is None:
+        text = "Warning: without --checkpoint, a topology that the cluster starts again begins from nothing"
+        click.echo(text, err=True)
+    elif _URL.match(place) is None:
+        msg = (
+            f"--checkpoint {place} is a folder of the host on which the driver happens to run, and the next start may be on "
+            f"another one: give a URL that the cluster can write to, such as hdfs:///checkpoints/{wanted.name}; if all hosts "
+            f"share the folder, write {Path(place).absolute().as_uri()}"
+        )
+    if msg is not None:
+        raise click.UsageError(msg)
+
+
+def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
+    """Return the command of ``spark-submit``."""
+    conf = dict(wanted.conf)
+    archives = [f"{packed.files}#{SHIPPED_PROJECT}"]
+    modules = [] if packed.modules is None else [str(packed.modules)]
+    if wanted.environment is not None:
+        archives.append(f"{wanted.environment}#{_ENVIRONMENT}")
+        conf.setdefault(_PYTHON, f"./{_ENVIRONMENT}/bin/python")
+    if not wanted.in_cluster:
+        conf.setdefault(_DRIVERS_PYTHON, sys.executable)
+        if wanted.master.startswith("local"):
+            conf.setdefault(_PYTHON, sys.executable)
+    lists = {"spark.submit.pyFiles": modules, "spark.archives": archives}
+    parts = [_spark_submit(), "--master", wanted.master, "--deploy-mode"]
+    parts += ["cluster" if wanted.in_cluster else "client", "--name", wanted.name]
+    for key, option in _LISTS.items():
+        given = [entry for entry in conf.pop(key, "").split(",") if entry]
+        if entries := [*lists[key], *given]:
+            parts += [option, ",".join(entries)]
+    for key, value in sorted(conf.items()):
+        if key != "spark.master":
+            parts += ["--conf", f"{key}={value}"]
+    return [*parts, str(program), "run", *wanted.arguments]
+
+
+def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
+    """Pack the project, print the command and what it ships, and run it. Return the exit code of ``spark-submit``."""
+    check(wanted)
+    folder = Path(staging or tempfile.mkdtemp(prefix="stormspark-submit-"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = pack(wanted.project, folder)
+        program = folder / "stormspark_job.py"
+        shutil.copyfile(submitted.__file__, program)
+        parts = command(wanted, packed, program)
+        ships = f"ships {wanted.project}: {packed.count} files, {packed.size / 1024:.0f} KB"
+        click.echo(f"{ships}, in {folder}" if dry_run or staging else ships, err=True)
+        click.echo(_printed(parts))
+        return 0 if dry_run else subprocess.run(parts, check=False).returncode
+    finally:
+        if staging is None and not dry_run:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _spark_submit() -> str:
+    """Return the ``spark-submit`` of SPARK_HOME, of PySpark's package, or of the PATH."""
+    from stormspark.spark import spark_home
+
+    return os.path.join(spark_home(), "bin", "spark-submit")
+
+
+def _printed(parts: Sequence[str]) -> str:
+    """Return the command for people and shells, with one option in each line."""
+    lines, arguments = [shlex.quote(parts[0])], list(parts[1:])
+    while arguments and arguments[0].startswith("--"):
+        lines.append(f"{arguments[0]} {shlex.quote(arguments[1])}")
+        del arguments[:2]
+    lines.append(shlex.join(arguments))
+    return " \\\n    ".join(lines)
+
+
+def arguments_of_run(target: str, options: Mapping[str, Any], conf: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of ``stormspark run`` that mean the same as the options of ``stormspark submit``.
+
+    >>> arguments_of_run("flow.py", {"--workers": 2, "--quiet": True, "--arg": ("a", "b"), "--seconds": None}, {"my.key": "2"})
+    ['flow.py', '--workers', '2', '--quiet', '--arg', 'a', '--arg', 'b', '-c', 'my.key="2"']
+    """
+    found = [target]
+    for name, value in options.items():
+        if value is True:
+            found.append(name)
+        elif value not in (None, False):
+            for one in value if isinstance(value, tuple) else (value,):
+                found += [name, str(one)]
+    for key, value in conf.items():
+        found += ["-c", f"{key}={json.dumps(value)}"]
+    return found

@@ -1,0 +1,170 @@
+"""`stormspark submit`: the command of spark-submit, what it ships, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import shlex
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stormspark import spark
+from stormspark.cli import main
+from stormspark.working_folder import SHIPPED_PROJECT, go_to
+from tests.unit.cli.topology_file import write_topology
+
+SPARK_SUBMIT = """#!/bin/sh
+for argument in "$@"; do echo "$argument"; done > "$ARGUMENTS"
+exit 3
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Be in a project with a topology, a file that is no module, and what nobody would ship."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write_topology(folder / "flow.py", "flow", {"topology.workers": 1, "spark.executor.memory": "2g"})
+    for name in ("data/words.txt", ".git/config", "env/pyvenv.cfg", "env/module.py", "__pycache__/flow.pyc",
+                 "kept/stormspark/control.json", "kept/spark/metadata", "run.log"):  # fmt: skip
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (folder / "script.rb").write_text("#!/usr/bin/ruby")
+    (folder / "script.rb").chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A Spark whose spark-submit writes its arguments into a file, and ends with exit code 3."""
+    program = tmp_path / "home" / "bin" / "spark-submit"
+    program.parent.mkdir(parents=True)
+    program.write_text(SPARK_SUBMIT)
+    program.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(program.parents[1]))
+    monkeypatch.setenv("ARGUMENTS", str(tmp_path / "arguments"))
+    for check in ("require_java", "require_master"):
+        monkeypatch.setattr(spark, check, lambda *_: None)
+    return program.parents[1]
+
+
+def submitted(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["submit", *arguments], catch_exceptions=False)
+    return done.exit_code, done.stdout.replace("\\\n", ""), " ".join(done.stderr.split())
+
+
+YARN = ("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "hdfs:///flow")
+
+
+def test_the_command_for_a_cluster(project, home, tmp_path):
+    staging = tmp_path / "staging"
+    code, printed, said = submitted(
+        "flow.py:build", *YARN, "--staging", str(staging), "--dry-run", "--workers", "4",
+        "-c", "topology.debug=true", "-c", 'my.key="2"', "--seconds", "5", "--allow", "nothing-done",
+        "--executor-memory", "4g", "--packages", "g:a:1", "--archives", "hdfs:///more.zip#more",
+    )  # fmt: skip
+    assert code == 0, said
+    assert f"ships {project}: 3 files" in said
+    assert shlex.split(printed) == [
+        f"{home}/bin/spark-submit", "--master", "yarn", "--deploy-mode", "cluster", "--name", "flow",
+        "--py-files", f"{staging}/modules.zip",
+        "--archives", f"{staging}/project.zip#{SHIPPED_PROJECT},hdfs:///more.zip#more",
+        "--conf", "spark.executor.memory=4g", "--conf", "spark.jars.packages=g:a:1",
+        f"{staging}/stormspark_job.py", "run", "flow.py:build", "--workers", "4", "--seconds", "5.0",
+        "--checkpoint", "hdfs:///flow", "--trigger", "continuous", "--allow", "nothing-done",
+        "-c", "topology.debug=true", "-c", 'my.key="2"',
+    ]  # fmt: skip
+    assert "main(sys.argv[1:])" in (staging / "stormspark_job.py").read_text()
+    with zipfile.ZipFile(staging / "project.zip") as archive:
+        assert archive.namelist() == ["data/words.txt", "flow.py", "script.rb"]
+        assert archive.getinfo("script.rb").external_attr >> 16 & 0o111, "scripts stay executable"
+    assert zipfile.ZipFile(staging / "modules.zip").namelist() == ["flow.py"]
+
+
+def test_the_same_project_is_the_same_archive(project, home, tmp_path):
+    for name in ("one", "two"):
+        submitted("flow.py", *YARN, "--staging", str(tmp_path / name), "--dry-run")
+    assert (tmp_path / "one" / "project.zip").read_bytes() == (tmp_path / "two" / "project.zip").read_bytes()
+
+
+def test_an_environment_is_the_python_of_the_cluster(project, home, tmp_path):
+    (tmp_path / "env.tar.gz").touch()
+    _, printed, _ = submitted(
+        "flow.py", *YARN, "--environment-archive", str(tmp_path / "env.tar.gz"), "--dry-run"
+    )
+    words = shlex.split(printed)
+    assert words[words.index("--archives") + 1].endswith(
+        f"#{SHIPPED_PROJECT},{tmp_path}/env.tar.gz#environment"
+    )
+    assert "spark.pyspark.python=./environment/bin/python" in words
+
+
+def test_spark_submit_runs_and_its_exit_code_is_that_of_the_command(project, home, tmp_path):
+    code, _, said = submitted("flow.py", "--master", "yarn")
+    assert (code, "Warning" in said) == (3, False)
+    arguments = (tmp_path / "arguments").read_text().split("\n")
+    assert arguments[:4] == ["--master", "yarn", "--deploy-mode", "client"]
+    archives = arguments[arguments.index("--archives") + 1]
+    assert not Path(archives.partition("#")[0]).exists(), "the archives are removed at the end"
+
+
+def test_a_streamparse_project_is_shipped_whole_with_both_folders_of_modules(home, tmp_path, monkeypatch):
+    examples = Path(__file__).parents[3] / "examples" / "streamparse_project"
+    monkeypatch.chdir(tmp_path)
+    staging = tmp_path / "staging"
+    code, printed, said = submitted(
+        f"{examples}/topologies/web_requests.py", *YARN, "--staging", str(staging), "--dry-run"
+    )
+    assert code == 0, said
+    assert "run topologies/web_requests.py" in printed
+    assert "config.json" in zipfile.ZipFile(staging / "project.zip").namelist()
+    assert {"bolts.py", "spouts.py"} < set(zipfile.ZipFile(staging / "modules.zip").namelist())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--master", "spark://host:7077", "--deploy-mode", "cluster"), "starts no drivers in Python"),
+        (("--master", "local[2]", "--deploy-mode", "cluster"), "has no cluster to start the driver on"),
+        (("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "kept"), "give a URL that the cluster can write to"),
+        ((*YARN, "--project", "data"), "is not in the project"),
+        (("--deploy-mode", "cluster"), "Missing option '--master'"),
+    ],
+)  # fmt: skip
+def test_what_a_cluster_would_refuse_is_told_before_anything_is_sent(project, home, tmp_path, options, words):
+    code, _, said = submitted("flow.py", *options)
+    assert code == 2 and words in said.replace("│", ""), said
+    assert not (tmp_path / "arguments").exists()
+
+
+def test_a_topology_that_cannot_run_is_told_before_anything_is_sent(project, home, tmp_path):
+    (project / "flow.py").write_text("def build(): return None\n")
+    code, _, said = submitted("flow.py", *YARN)
+    assert code == 2 and "returns None" in said
+    assert not (tmp_path / "arguments").exists()
+
+
+def test_without_a_checkpoint_a_warning_says_what_a_restart_loses(project, home):
+    said = submitted("flow.py", "--master", "yarn", "--deploy-mode", "cluster", "--dry-run")[2]
+    assert "without --checkpoint, a topology that the cluster starts again begins from nothing" in said
+
+
+def test_a_project_that_is_too_large_names_its_largest_files(project, home, monkeypatch):
+    from stormspark.cli import project_files
+
+    monkeypatch.setattr(project_files, "_MOST_BYTES", 100)
+    code, _, said = submitted("flow.py", *YARN)
+    assert code == 2 and "the largest are flow.py" in said and "(--project)" in said
+
+
+@pytest.mark.parametrize("folder", ["/home/me/flow/src", f"/container/{SHIPPED_PROJECT}/src"])
+def test_an_executor_finds_the_working_folder_of_components_in_the_shipped_project(
+    tmp_path, monkeypatch, folder
+):
+    (tmp_path / SHIPPED_PROJECT / "src").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert go_to(folder) is None
+    assert Path.cwd() == tmp_path / SHIPPED_PROJECT / "src"
