@@ -68,7 +68,21 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
 def drivers_log_folder(named: str | None, topology: str) -> Path:
     """Make the folder for a driver's logs as `make_log_folder` does. Raises `UnsupportedEnvironmentError` if that fails."""
     with _usable_logs():
-        return make_log_folder(named, topology)
+        folder = make_log_folder(named, topology)
+        if named:
+            _try_to_append(folder)
+        return folder
+
+
+def _try_to_append(folder: Path) -> None:
+    """Raise OSError if files in the folder can't be appended to, as in volumes of Databricks: logs grow while a topology runs."""
+    file = folder / f".tried-{os.getpid()}"
+    try:
+        for _ in range(2):
+            with open(open_private(file), "ab") as opened:
+                opened.write(b"?")
+    finally:
+        file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

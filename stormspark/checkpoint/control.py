@@ -12,6 +12,7 @@ not have.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 _FORMAT = 1
+
+#: Error codes of a file system that can't do something at all, as opposed to a full disk or a missing permission.
+_NEVER = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,16 @@ class LocalControlFile:
         new.replace(self._path)
 
     def try_out(self) -> None:
-        """Raise OSError if this folder takes no new file."""
+        """Raise OSError if this folder takes no new file, or can't replace one: mounts of some object stores can't."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(f".{secrets.token_hex(4)}.new")
+        new, other = (self._path.with_suffix(f".{secrets.token_hex(4)}.new") for _ in range(2))
         try:
             new.write_bytes(b"?")
+            other.write_bytes(b"?")
+            new.replace(other)
         finally:
             new.unlink(missing_ok=True)
+            other.unlink(missing_ok=True)
 
     def read_beat(self, driver: str) -> bytes | None:
         """Return what a driver wrote last."""
@@ -190,6 +197,11 @@ def usable(file: ControlFile) -> Iterator[None]:
             f"the checkpoint folder {file} can't be used: {error}. It has to be a folder that this user can write to, on a disk "
             f"with space left"
         )
+        if error.errno in _NEVER:
+            msg = (
+                f"the checkpoint folder {file} can't be used: {error}. Its file system does not replace files, as mounts of "
+                f"object stores do not: give the URL of that place, such as s3a://bucket/checkpoint, or another folder"
+            )
         raise CheckpointError(msg) from error
 
 
