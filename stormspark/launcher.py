@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
 
-__all__ = ["DATABRICKS", "SPARK_SUBMIT", "on_databricks", "spark_launcher"]
+from stormspark.errors import CheckpointError
+
+__all__ = ["DATABRICKS", "SPARK_SUBMIT", "in_databricks", "on_databricks", "spark_launcher"]
 
 DATABRICKS, SPARK_SUBMIT = "Databricks", "spark-submit"
 
@@ -30,3 +33,25 @@ def spark_launcher(environment: Mapping[str, str] | None = None) -> str | None:
 def on_databricks() -> bool:
     """Whether this process runs on a cluster of Databricks."""
     return spark_launcher() == DATABRICKS
+
+
+def in_databricks(location: str) -> str:
+    """Return the name under which Spark on Databricks reaches a checkpoint. Raises `CheckpointError` for a workspace folder.
+
+    The driver and the executors see volumes and DBFS as folders, too. But Java can't open files there, and they take neither
+    random writes nor appends. So everything goes through Spark's own file system.
+
+    >>> in_databricks("/Volumes/main/default/flows/a"), in_databricks("/dbfs/flows/a"), in_databricks("s3://bucket/a")
+    ('dbfs:/Volumes/main/default/flows/a', 'dbfs:/flows/a', 's3://bucket/a')
+    """
+    path = unquote(urlsplit(location).path) if location.startswith("file:") else location
+    top, _, below = path.removeprefix("/").partition("/")
+    if not path.startswith("/"):
+        return location
+    if top == "Workspace":
+        msg = (
+            f"the checkpoint folder {location} is in the workspace, to which executors can't write: give a folder in a volume, "
+            f"such as /Volumes/CATALOG/SCHEMA/VOLUME/flow, or the URL of an external location"
+        )
+        raise CheckpointError(msg)
+    return {"Volumes": f"dbfs:{path}", "dbfs": f"dbfs:/{below}"}.get(top, location)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from stormspark.launcher import in_databricks, on_databricks
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -115,6 +117,8 @@ def state_table_of(topology: str | Path) -> str:
         from stormspark.spark.whereabouts import Whereabouts
 
         location = Whereabouts.read(location).checkpoint
+    if on_databricks():
+        location = in_databricks(location)
     if location.startswith("file:"):
         from urllib.parse import unquote, urlsplit
 

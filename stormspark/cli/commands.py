@@ -437,7 +437,7 @@ def submit(
     folder = (project or project_of(target, front_end)).resolve()
     planned = _Planning(target, workers, conf, front_end)
     plan = _warned(planned.with_cores(None))
-    everything = spark.with_delta(planned.conf) if options_of_spark.delta else planned.conf
+    everything: Mapping[str, Any] = spark.with_delta(planned.conf) if options_of_spark.delta else planned.conf
     everything = spark.conf_of_session(plan, everything, checkpoint)
     options = {
         "--workers": workers,

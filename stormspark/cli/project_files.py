@@ -31,8 +31,8 @@ class Packed(NamedTuple):
     files: Path
     #: The modules, as Python finds them. None if the project has none.
     modules: Path | None
-    count: int
-    size: int
+    files_packed: int
+    bytes_packed: int
 
 
 def project_of(text: str, front_end: FrontEndOptions) -> Path:
@@ -47,7 +47,8 @@ def project_of(text: str, front_end: FrontEndOptions) -> Path:
     if front_end.name is None and legacy_kind(file) == "streamparse":
         from stormspark.compat.streamparse.project import project_folder
 
-        return project_folder(file).resolve()
+        if (folder := project_folder(file)) is not None:
+            return folder.resolve()
     here, path = Path.cwd().resolve(), file.resolve()
     return here if path.is_relative_to(here) else path.parent
 

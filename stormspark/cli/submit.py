@@ -113,7 +113,7 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
         program = folder / "stormspark_job.py"
         shutil.copyfile(submitted.__file__, program)
         parts = command(wanted, packed, program)
-        ships = f"ships {wanted.project}: {packed.count} files, {packed.size / 1024:.0f} KB"
+        ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
         click.echo(f"{ships}, in {folder}" if dry_run or staging else ships, err=True)
         click.echo(_printed(parts))
         return 0 if dry_run else subprocess.run(parts, check=False).returncode

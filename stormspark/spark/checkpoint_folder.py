@@ -24,12 +24,11 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
 from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
-from stormspark.errors import CheckpointError
-from stormspark.launcher import on_databricks
+from stormspark.launcher import in_databricks, on_databricks
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
-__all__ = ["CheckpointFolder", "in_databricks", "local_path"]
+__all__ = ["CheckpointFolder", "local_path"]
 
 
 def local_path(location: str) -> str | None:
@@ -45,28 +44,6 @@ def local_path(location: str) -> str | None:
     if location.startswith("file:"):
         location = unquote(urlsplit(location).path)
     return str(Path(location).absolute()) if re.match(r"\w[\w+.-]+:", location) is None else None
-
-
-def in_databricks(location: str) -> str:
-    """Return the name under which Spark on Databricks reaches a checkpoint. Raises `CheckpointError` for a workspace folder.
-
-    The driver and the executors see volumes and DBFS as folders, too. But Java can't open files there, and they take neither
-    random writes nor appends. So everything goes through Spark's own file system.
-
-    >>> in_databricks("/Volumes/main/default/flows/a"), in_databricks("/dbfs/flows/a"), in_databricks("s3://bucket/a")
-    ('dbfs:/Volumes/main/default/flows/a', 'dbfs:/flows/a', 's3://bucket/a')
-    """
-    path = unquote(urlsplit(location).path) if location.startswith("file:") else location
-    top, _, below = path.removeprefix("/").partition("/")
-    if not path.startswith("/"):
-        return location
-    if top == "Workspace":
-        msg = (
-            f"the checkpoint folder {location} is in the workspace, to which executors can't write: give a folder in a volume, "
-            f"such as /Volumes/CATALOG/SCHEMA/VOLUME/flow, or the URL of an external location"
-        )
-        raise CheckpointError(msg)
-    return {"Volumes": f"dbfs:{path}", "dbfs": f"dbfs:/{below}"}.get(top, location)
 
 
 class CheckpointFolder:

@@ -72,7 +72,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 def spark_home() -> str:
     """Return the folder of the Spark that this process would start: that of SPARK_HOME, or else PySpark's own."""
-    return str(_find_spark_home())  # type: ignore[no-untyped-call]
+    return str(_find_spark_home())
 
 
 def starts_jvm() -> bool:

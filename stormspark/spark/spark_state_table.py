@@ -50,6 +50,7 @@ from stormspark.errors import (
     FencedError,
     UnsupportedEnvironmentError,
 )
+from stormspark.launcher import on_databricks
 from stormspark.spark.java_errors import in_words
 
 __all__ = ["SparkStateTable", "is_for_spark"]
@@ -82,13 +83,15 @@ _TABLE_SETTINGS = {
 def is_for_spark(setting: str | None, location: str) -> bool:
     """Whether Spark writes the state table at ``location``.
 
-    ``setting`` is the value of ``stormspark.state.table``. If it is None, the location's scheme decides.
+    ``setting`` is the value of ``stormspark.state.table``. If it is None, the location's scheme decides. On Databricks, Spark
+    alone gets the credentials for a URL, from Unity Catalog.
 
     >>> is_for_spark(None, "/checkpoints/count"), is_for_spark(None, "hdfs://name/checkpoints/count")
     (False, True)
     """
     scheme, colon, _ = location.partition(":")
-    reached = location.startswith("/") or not colon or scheme.lower() in _DELTA_RS
+    is_path = location.startswith("/") or not colon
+    reached = is_path or (scheme.lower() in _DELTA_RS and not on_databricks())
     return setting == "spark" or (setting is None and not reached)
 
 

@@ -13,6 +13,8 @@ from stormspark.errors import CheckpointError, UnsupportedEnvironmentError
 from stormspark.spark import topology as on_spark
 from stormspark.spark.checkpoint_folder import CheckpointFolder, local_path
 from stormspark.spark.session import check_session
+from stormspark.spark.spark_state_table import is_for_spark
+from stormspark.state_reading import state_table_of
 from stormspark.testing import FixedTupleSpout
 
 RUNTIME, GATEWAY = "DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT"
@@ -92,6 +94,10 @@ def test_checkpoints_on_databricks(monkeypatch):
         folder = CheckpointFolder(session, location)
         assert (str(folder), folder.local, folder.spark) == (url, None, f"{url}/spark")
     assert CheckpointFolder(session, "/local_disk0/flow").local == "/local_disk0/flow"
+    assert state_table_of("/Volumes/main/default/flow") == "dbfs:/Volumes/main/default/flow/stormspark/state"
+    assert is_for_spark(None, "dbfs:/Volumes/main/default/flow/stormspark/state"), (
+        "delta-rs can't write there"
+    )
 
 
 def test_a_checkpoint_in_the_workspace_is_refused(monkeypatch):
