@@ -95,9 +95,13 @@ def test_checkpoints_on_databricks(monkeypatch):
         assert (str(folder), folder.local, folder.spark) == (url, None, f"{url}/spark")
     assert CheckpointFolder(session, "/local_disk0/flow").local == "/local_disk0/flow"
     assert state_table_of("/Volumes/main/default/flow") == "dbfs:/Volumes/main/default/flow/stormspark/state"
-    assert is_for_spark(None, "dbfs:/Volumes/main/default/flow/stormspark/state"), (
-        "delta-rs can't write there"
-    )
+    for place in (
+        "dbfs:/Volumes/main/default/flow",
+        "abfss://c@a.dfs.core.windows.net/flow",
+        "s3://bucket/flow",
+    ):
+        assert is_for_spark(None, f"{place}/stormspark/state"), "only Spark has the credentials"
+    assert not is_for_spark(None, "/local_disk0/flow/stormspark/state")
 
 
 def test_a_checkpoint_in_the_workspace_is_refused(monkeypatch):
