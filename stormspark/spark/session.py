@@ -44,6 +44,7 @@ __all__ = [
     "check_session",
     "fetched_jars",
     "local_session",
+    "require_classic",
     "require_java",
     "require_master",
     "require_spark_home",
@@ -227,6 +228,21 @@ def _has(there: str | None, key: str, value: str) -> bool:
 
 def check_session(spark: object) -> SparkSession:
     """Return the session if a topology can run on it; otherwise raise `UnsupportedEnvironmentError` with a one-line message."""
+    classic = require_classic(spark)
+    found = tuple(map(int, re.findall(r"\d+", classic.version)[:2]))
+    if found < _LEAST_SPARK:
+        least = ".".join(map(str, _LEAST_SPARK))
+        msg = f"stormspark needs Spark {least} or later, but this session has Spark {classic.version}"
+        raise UnsupportedEnvironmentError(msg)
+    if os.name == "posix" and classic.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
+        _log.info(
+            "batches would be shorter with %s=true in the Spark session (docs/batches.md)", _UNIX_SOCKETS
+        )
+    return classic
+
+
+def require_classic(spark: object) -> SparkSession:
+    """Return the session if it is a classic one; otherwise raise `UnsupportedEnvironmentError`, as for one of Spark Connect."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
         msg = "a Spark Connect session can't run a topology, because workers connect to the driver: use a classic session"
@@ -240,15 +256,6 @@ def check_session(spark: object) -> SparkSession:
     if not isinstance(spark, SparkSession):
         msg = f"expected a SparkSession, got {spark!r:.80} of type {type(spark).__name__}"
         raise UnsupportedEnvironmentError(msg)
-    found = tuple(map(int, re.findall(r"\d+", spark.version)[:2]))
-    if found < _LEAST_SPARK:
-        least = ".".join(map(str, _LEAST_SPARK))
-        msg = f"stormspark needs Spark {least} or later, but this session has Spark {spark.version}"
-        raise UnsupportedEnvironmentError(msg)
-    if os.name == "posix" and spark.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
-        _log.info(
-            "batches would be shorter with %s=true in the Spark session (docs/batches.md)", _UNIX_SOCKETS
-        )
     return spark
 
 

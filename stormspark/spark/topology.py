@@ -79,6 +79,7 @@ from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import (
     check_session,
     local_session,
+    require_classic,
     say_where_the_jvm_logs,
     without_effect,
 )
@@ -171,11 +172,12 @@ def session_for(
     session = SparkSession.getActiveSession()
     if session is None and spark_launcher() is not None:
         # `spark-submit` and Databricks know master, jars and settings. Databricks has its session before it starts this program.
-        session = check_session(SparkSession.builder.getOrCreate())
+        session = SparkSession.builder.getOrCreate()
     if session is None:
         check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)
         return local_session(plan.workers, conf, master=master, topology=plan.topology)
+    require_classic(session)  # before anybody asks for its cores
     asked = {**conf} if master is None else {**conf, "spark.master": master}
     if lost := without_effect(session, asked):
         _log.warning(

@@ -10,6 +10,7 @@ import pytest
 from stormspark import Fields, TopologyBuilder
 from stormspark.cores import cores_of_master
 from stormspark.errors import CheckpointError, UnsupportedEnvironmentError
+from stormspark.plan import plan_topology
 from stormspark.spark import topology as on_spark
 from stormspark.spark.checkpoint_folder import CheckpointFolder, local_path
 from stormspark.spark.session import check_session
@@ -37,6 +38,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     monkeypatch.setattr(
         on_spark, "SparkSession", SimpleNamespace(builder=builder, getActiveSession=lambda: None)
     )
+    monkeypatch.setattr(on_spark, "require_classic", lambda found: found)
+    monkeypatch.setattr(on_spark, "without_effect", lambda *_: [])
     monkeypatch.setattr(on_spark, "check_session", lambda found: refuse(found, session))
     monkeypatch.setattr(on_spark, "local_session", lambda *_, **__: pytest.fail("another Spark is started"))
     monkeypatch.setattr(on_spark, "SparkContext", SimpleNamespace(_active_spark_context=None))
@@ -76,6 +79,14 @@ def test_a_session_of_spark_connect_on_databricks_says_which_compute_to_use(monk
     connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
     with pytest.raises(UnsupportedEnvironmentError, match="use compute with dedicated access mode"):
         check_session(connect())
+
+
+def test_a_session_of_spark_connect_is_refused_before_its_cores_are_counted(monkeypatch):
+    """`stormspark run` asks the session for its cores, and one of Spark Connect knows none."""
+    connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    monkeypatch.setattr(on_spark, "SparkSession", SimpleNamespace(getActiveSession=lambda: connect))
+    with pytest.raises(UnsupportedEnvironmentError, match="a Spark Connect session can't run a topology"):
+        on_spark.session_for(plan_topology(topology()), {}, None, None)
 
 
 def test_checkpoints_on_databricks(monkeypatch):
