@@ -158,7 +158,22 @@ layers: $(INSTALLED) ## import-linter: no module imports one of a higher layer
 
 .PHONY: docs
 docs: $(INSTALLED) ## run the examples in the docstrings, the README and docs/
-	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark --ignore=stormspark/compat/on_path stormspark README.md docs/*.md docs/porting/*.md
+	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark --ignore=stormspark/compat/on_path stormspark tools/site README.md docs/*.md docs/porting/*.md docs/tutorials/*.md
+
+# Sphinx and its theme, in an environment of their own, which also sees what .venv has: `make setup` is no slower for them.
+SITE_VENV := build/site/venv
+SITE_INSTALLED := $(SITE_VENV)/.installed
+$(SITE_INSTALLED): tools/site/requirements.txt $(INSTALLED)
+	@echo "installing Sphinx into $(SITE_VENV)"
+	@rm -rf $(SITE_VENV) && $(BIN)/python -m venv $(SITE_VENV)
+	@$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  >"$$($(SITE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/stormspark-environment.pth"
+	@touch $@
+
+.PHONY: site
+site: $(SITE_INSTALLED) ## build/site/html: the documentation as a site, with a search and the API; warnings and broken links are errors
+	@$(SITE_VENV)/bin/python -m tools.site
 
 .PHONY: parity
 parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm, from the tests

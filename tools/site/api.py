@@ -74,7 +74,10 @@ API = (
         "What a component can ask about the topology, and how to count what it does.",
         (
             ("stormspark", "TopologyContext TaskHook WorkerHook"),
-            ("stormspark.api", "BoltAckInfo BoltExecuteInfo BoltFailInfo EmitInfo SpoutAckInfo SpoutFailInfo"),
+            (
+                "stormspark.api",
+                "BoltAckInfo BoltExecuteInfo BoltFailInfo EmitInfo SpoutAckInfo SpoutFailInfo",
+            ),
             ("stormspark.metrics.metric", ""),
         ),
     ),
@@ -84,7 +87,10 @@ API = (
         "Spouts that read Kafka, files, Delta tables and DataFrames, and bolts that write.",
         (
             ("stormspark.connectors", ""),
-            ("stormspark.connectors.kafka", "DefaultRecordTranslator KafkaSpoutConfigBuilder RecordTranslator"),
+            (
+                "stormspark.connectors.kafka",
+                "DefaultRecordTranslator KafkaSpoutConfigBuilder RecordTranslator",
+            ),
             ("stormspark.api", "ExponentialBackoff"),
             ("stormspark.connectors.jdbc_bolt", ""),
             ("stormspark.connectors.redis_bolt", ""),
@@ -95,7 +101,10 @@ API = (
         "Running topologies",
         "Topologies start on Spark or on the local engine, and both give the same kind of handle.",
         (
-            ("stormspark.spark", "submit SparkTopology local_session with_delta session_cores running_topologies"),
+            (
+                "stormspark.spark",
+                "submit SparkTopology local_session with_delta session_cores running_topologies",
+            ),
             ("stormspark.local", "submit LocalTopology LocalCluster SimulatedClock running_topologies"),
         ),
     ),
@@ -182,5 +191,7 @@ def _commands() -> Iterator[str]:
     yield "# Commands\n\nWhat `stormspark COMMAND --help` says.\n"
     for name, command in sorted(main.commands.items()):
         if not command.hidden:
-            context = click.Context(command, info_name=f"stormspark {name}", max_content_width=100, terminal_width=100)
+            context = click.Context(
+                command, info_name=f"stormspark {name}", max_content_width=100, terminal_width=100
+            )
             yield f"## stormspark {name}\n\n```text\n{command.get_help(context)}\n```\n"

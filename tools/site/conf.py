@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stormspark
-from tools.site.references import setup  # noqa: F401: Sphinx calls it
 
 project = "stormspark"
 author = "The stormspark developers"

@@ -25,7 +25,8 @@ PARTS = (
     ),
     Part("Port what you have", ("porting/index", "multilang", "streamlet", "transactional")),
     Part(
-        "Write topologies", ("building", "tasks", "batches", "windows", "async", "arrow", "testing", "notebooks")
+        "Write topologies",
+        ("building", "tasks", "batches", "windows", "async", "arrow", "testing", "notebooks"),
     ),
     Part("Sources and sinks", ("sources", "kafka", "sinks", "spark")),
     Part("Promises", ("delivery", "exactly-once", "state", "backpressure")),

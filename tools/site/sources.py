@@ -32,24 +32,19 @@ def source_page(file: PurePosixPath) -> str:
     return f"source/{file}"
 
 
-def source_text(root: Path, file: PurePosixPath) -> tuple[str, list[PurePosixPath]]:
-    """Return the text of the page, and the files to which it leads: those of a folder."""
+def source_text(root: Path, file: PurePosixPath) -> str:
+    """Return the text of the page. Its links are those of a document in the place of the file."""
     path = root / file
     if path.is_dir():
-        files = [PurePosixPath(one.relative_to(root)) for one in sorted(path.rglob("*")) if _shown(one)]
-        return _page(file, "\n".join(f"- [{one.relative_to(file)}]({_up(file)}{one})" for one in files)), files
+        inside = [PurePosixPath(one.relative_to(path)) for one in sorted(path.rglob("*")) if one.is_file()]
+        shown = [
+            one for one in inside if not any(part.startswith((".", "__pycache__")) for part in one.parts)
+        ]
+        return _page(file, "\n".join(f"- [{one}]({path.name}/{one})" for one in shown))
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
-        return _HEAD + "\n\n".join(_cell(one) for one in json.loads(text)["cells"]) + "\n", []
-    return _page(file, _fenced(text, _LANGUAGES.get(path.suffix, "text"))), []
-
-
-def _shown(path: Path) -> bool:
-    return path.is_file() and not any(one.startswith((".", "__pycache__")) for one in path.parts)
-
-
-def _up(file: PurePosixPath) -> str:
-    return "../" * (len(file.parts) - 1)
+        return _HEAD + "\n\n".join(_cell(one) for one in json.loads(text)["cells"]) + "\n"
+    return _page(file, _fenced(text, _LANGUAGES.get(path.suffix, "text")))
 
 
 def _page(file: PurePosixPath, body: str) -> str:

@@ -53,9 +53,7 @@ class Stage:
             file = self._linked.pop()
             page = source_page(file)
             if f"{page}.md" not in self.pages:
-                text, inside = source_text(self._root, file)
-                self._linked += inside
-                self.pages[f"{page}.md"] = self.with_links(text, file, page) if file.suffix == ".ipynb" else text
+                self.pages[f"{page}.md"] = self.with_links(source_text(self._root, file), file, page)
 
     def with_links(self, text: str, file: PurePosixPath, page: str) -> str:
         """Return the text of a file with links that lead from ``page`` to pages. Code stays as it is."""

@@ -1,0 +1,145 @@
+"""The site has a page for each document and each public name, and its links lead somewhere."""
+
+import importlib
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tools.site.api import API, made_pages, names_on
+from tools.site.links import wrong_links
+from tools.site.navigation import BELOW, PARTS, page_of
+from tools.site.staging import BrokenLinkError, Stage, contents, documents
+
+ROOT = Path(__file__).parents[3]
+#: Pages that are made at each build. Those about the API are below the first one.
+MADE = {"reference/api/index", "reference/commands"}
+#: What users import from. The pages about running Spark are about `stormspark.spark`, which needs Java to be of use.
+PUBLIC = (
+    "",
+    ".connectors",
+    ".connectors.kafka",
+    ".errors",
+    ".multilang",
+    ".streamlet",
+    ".testing",
+    ".transactional",
+)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    def write(**files):
+        for name, text in files.items():
+            path = tmp_path / name.replace("__", "/").replace("_md", ".md").replace("_py", ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+
+    return write
+
+
+def staged(root):
+    stage = Stage(root)
+    stage.add_documents()
+    return stage.pages
+
+
+def test_the_navigation_has_every_document_once():
+    below = [f"{page.removesuffix('index')}{one}" for page, ones in BELOW.items() for one in ones]
+    named = [page for part in PARTS for page in part.pages] + below
+    assert sorted(named) == sorted({page_of(one) for one in documents(ROOT)} - {"index"} | MADE)
+
+
+def test_every_public_name_has_a_place_on_a_page():
+    shown = {
+        id(getattr(importlib.import_module(module), name)) for page in API for module, name in names_on(page)
+    }
+    for part in PUBLIC:
+        module = importlib.import_module(f"stormspark{part}")
+        public = [name for name in module.__all__ if name != "__version__"]
+        assert [name for name in public if id(getattr(module, name)) not in shown] == []
+
+
+@pytest.mark.slow  # imports the engine for Spark
+def test_every_page_that_is_made_is_there():
+    pages = made_pages()
+    assert {name for name in pages if name.split("/")[-1] in ("index.rst", "commands.md")} == {
+        "reference/api/index.rst",
+        "reference/commands.md",
+    }
+    assert ".. autoclass:: TopologyBuilder" in pages["reference/api/topologies.rst"]
+    page = pages["reference/commands.md"]
+    assert "## stormspark run\n" in page and "--until-idle" in page and "## stormspark dead-letters\n" in page
+
+
+def test_links_between_documents_lead_to_pages(repository):
+    root = repository(
+        README_md="[a](docs/a.md#b)",
+        docs__a_md="[back](../README.md), [c](porting/README.md)",
+        docs__porting__README_md="",
+    )
+    pages = staged(root)
+    assert pages["overview.md"] == "[a](a.md#b)"
+    assert pages["a.md"] == "[back](overview.md), [c](porting/index.md)"
+
+
+def test_a_linked_file_becomes_a_page_and_a_folder_a_list(repository):
+    root = repository(
+        docs__a_md="[x](../examples/x.py), [all](../examples)",
+        examples__x_py="x = 1\n",
+        examples__y_py="y = 2\n",
+    )
+    pages = staged(root)
+    assert pages["a.md"] == "[x](source/examples/x.py.md), [all](source/examples.md)"
+    assert (
+        "x = 1" in pages["source/examples/x.py.md"] and "nosearch: true" in pages["source/examples/x.py.md"]
+    )
+    assert "[y.py](examples/y.py.md)" in pages["source/examples.md"]
+    assert "y = 2" in pages["source/examples/y.py.md"]
+
+
+def test_code_keeps_its_brackets(repository):
+    text = "```python\nx[0](y)\n```\n\n    x[0](y)\n\n[w](https://example.org), [h](#here)"
+    assert staged(repository(docs__a_md=text))["a.md"] == text
+
+
+def test_a_link_to_nothing_names_its_line(repository):
+    with pytest.raises(
+        BrokenLinkError, match=r"docs/a\.md:2: b\.md leads to docs/b\.md, which does not exist"
+    ):
+        staged(repository(docs__a_md="\n[b](b.md)"))
+
+
+def test_a_page_that_stays_the_same_keeps_its_time_and_an_old_one_goes(tmp_path):
+    stage = Stage(tmp_path)
+    stage.pages = {"a.md": "a", "b.md": "b"}
+    stage.write(tmp_path / "pages")
+    before = (tmp_path / "pages" / "a.md").stat().st_mtime_ns
+    stage.pages = {"a.md": "a"}
+    stage.write(tmp_path / "pages")
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["a.md"]
+    assert (tmp_path / "pages" / "a.md").stat().st_mtime_ns == before
+
+
+def test_the_front_page_carries_the_navigation():
+    assert contents("index").count(":caption:") == len(PARTS)
+    assert contents("sinks") == ""
+
+
+def test_documents_are_pages_and_other_files_are_not():
+    assert page_of(PurePosixPath("docs/reference/parity.toml")) is None
+    assert page_of(PurePosixPath("LICENSE.md")) is None
+
+
+def test_wrong_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top"></h1><a href="a.html#top"></a><a href="b.html"></a><a href="#low"></a>'
+        '<a href="https://example.org"></a><script src="https://example.org/x.js"></script>'
+    )
+    (tmp_path / "a.css").write_text("@import url('//example.org/font.css'); a { color: red }")
+    assert sorted(wrong_links(tmp_path)) == [
+        "a.css: loads //example.org/font.css from another host",
+        "a.html: #low leads to no place on that page",
+        "a.html: b.html leads to no file",
+        "a.html: loads https://example.org/x.js from another host",
+    ]
