@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 __all__ = ["setup", "with_code_blocks"]
@@ -10,6 +11,7 @@ __all__ = ["setup", "with_code_blocks"]
 def setup(app: Any) -> dict[str, bool]:
     """Have Sphinx ask here about each docstring, and for each name that it does not find in the docstring's module."""
     app.connect("autodoc-process-docstring", _mark_code)
+    app.connect("doctree-read", _leave_builtins)
     app.connect("missing-reference", _by_last_part)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -43,6 +45,15 @@ def _indent(line: str) -> int:
 def _is_prose(line: str) -> bool:
     # After a mark, a list or an example, an indented line has its meaning already.
     return not line.endswith("::") and not line.lstrip().startswith(("- ", ".. ", ">>> ", "... "))
+
+
+def _leave_builtins(_app: Any, doctree: Any) -> None:
+    # Sphinx would look for any attribute of that name, such as the `tuple` of a `BoltAckInfo`.
+    from sphinx.addnodes import pending_xref
+
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("refdomain") == "py" and hasattr(builtins, node["reftarget"]):
+            node.replace_self(node.children)
 
 
 def _by_last_part(_app: Any, env: Any, node: Any, shown: Any) -> Any:
