@@ -13,12 +13,12 @@ class Part(NamedTuple):
     """One part of the navigation."""
 
     title: str
-    #: Pages without their suffix, as they are called on the site.
+    #: Pages without their suffix, as they are called on the site: ``page``, or ``another title <page>``.
     pages: tuple[str, ...]
 
 
 PARTS = (
-    Part("Begin", ("overview", "what-is-where", "glossary")),
+    Part("Begin", ("Overview <overview>", "what-is-where", "glossary")),
     Part(
         "Tutorials",
         ("tutorials/first-topology", "tutorials/port-one", "tutorials/exactly-once", "tutorials/operate"),

@@ -1,6 +1,7 @@
 """The site has a page for each document and each public name, and its links lead somewhere."""
 
 import importlib
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -26,6 +27,11 @@ PUBLIC = (
 )
 
 
+def md(page):
+    """The file of a page, which is not one of the repository."""
+    return f"{page}.md"
+
+
 @pytest.fixture
 def repository(tmp_path):
     def write(**files):
@@ -46,7 +52,7 @@ def staged(root):
 
 def test_the_navigation_has_every_document_once():
     below = [f"{page.removesuffix('index')}{one}" for page, ones in BELOW.items() for one in ones]
-    named = [page for part in PARTS for page in part.pages] + below
+    named = [re.sub(r".* <(.*)>", r"\1", page) for part in PARTS for page in part.pages] + below
     assert sorted(named) == sorted({page_of(one) for one in documents(ROOT)} - {"index"} | MADE)
 
 
@@ -63,62 +69,62 @@ def test_every_public_name_has_a_place_on_a_page():
 @pytest.mark.slow  # imports the engine for Spark
 def test_every_page_that_is_made_is_there():
     pages = made_pages()
-    assert {name for name in pages if name.split("/")[-1] in ("index.rst", "commands.md")} == {
+    assert {name for name in pages if name.split("/")[-1] in ("index.rst", md("commands"))} == {
         "reference/api/index.rst",
-        "reference/commands.md",
+        md("reference/commands"),
     }
     assert ".. autoclass:: TopologyBuilder" in pages["reference/api/topologies.rst"]
-    page = pages["reference/commands.md"]
+    page = pages[md("reference/commands")]
     assert "## stormspark run\n" in page and "--until-idle" in page and "## stormspark dead-letters\n" in page
 
 
 def test_links_between_documents_lead_to_pages(repository):
     root = repository(
-        README_md="[a](docs/a.md#b)",
-        docs__a_md="[back](../README.md), [c](porting/README.md)",
+        README_md="[a](docs/sinks.md#b)",
+        docs__sinks_md="[back](../README.md), [c](porting/README.md)",
         docs__porting__README_md="",
     )
     pages = staged(root)
-    assert pages["overview.md"] == "[a](a.md#b)"
-    assert pages["a.md"] == "[back](overview.md), [c](porting/index.md)"
+    assert pages[md("overview")] == "[a](sinks.md#b)"
+    assert pages[md("sinks")] == f"[back]({md('overview')}), [c]({md('porting/index')})"
 
 
 def test_a_linked_file_becomes_a_page_and_a_folder_a_list(repository):
     root = repository(
-        docs__a_md="[x](../examples/x.py), [all](../examples)",
+        docs__sinks_md="[x](../examples/x.py), [all](../examples)",
         examples__x_py="x = 1\n",
         examples__y_py="y = 2\n",
     )
     pages = staged(root)
-    assert pages["a.md"] == "[x](source/examples/x.py.md), [all](source/examples.md)"
+    assert pages[md("sinks")] == f"[x]({md('source/examples/x.py')}), [all]({md('source/examples')})"
     assert (
-        "x = 1" in pages["source/examples/x.py.md"] and "nosearch: true" in pages["source/examples/x.py.md"]
+        "x = 1" in pages[md("source/examples/x.py")] and "nosearch: true" in pages[md("source/examples/x.py")]
     )
-    assert "[y.py](examples/y.py.md)" in pages["source/examples.md"]
-    assert "y = 2" in pages["source/examples/y.py.md"]
+    assert f"[y.py]({md('examples/y.py')})" in pages[md("source/examples")]
+    assert "y = 2" in pages[md("source/examples/y.py")]
 
 
 def test_code_keeps_its_brackets(repository):
     text = "```python\nx[0](y)\n```\n\n    x[0](y)\n\n[w](https://example.org), [h](#here)"
-    assert staged(repository(docs__a_md=text))["a.md"] == text
+    assert staged(repository(docs__sinks_md=text))[md("sinks")] == text
 
 
 def test_a_link_to_nothing_names_its_line(repository):
     with pytest.raises(
-        BrokenLinkError, match=r"docs/a\.md:2: b\.md leads to docs/b\.md, which does not exist"
+        BrokenLinkError, match=r"docs/sinks\.md:2: state\.md leads to docs/state\.md, which does not exist"
     ):
-        staged(repository(docs__a_md="\n[b](b.md)"))
+        staged(repository(docs__sinks_md="\n[b](state.md)"))
 
 
 def test_a_page_that_stays_the_same_keeps_its_time_and_an_old_one_goes(tmp_path):
     stage = Stage(tmp_path)
-    stage.pages = {"a.md": "a", "b.md": "b"}
+    stage.pages = {md("sinks"): "a", md("state"): "b"}
     stage.write(tmp_path / "pages")
-    before = (tmp_path / "pages" / "a.md").stat().st_mtime_ns
-    stage.pages = {"a.md": "a"}
+    before = (tmp_path / "pages" / "sinks.md").stat().st_mtime_ns
+    stage.pages = {md("sinks"): "a"}
     stage.write(tmp_path / "pages")
-    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["a.md"]
-    assert (tmp_path / "pages" / "a.md").stat().st_mtime_ns == before
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == [md("sinks")]
+    assert (tmp_path / "pages" / "sinks.md").stat().st_mtime_ns == before
 
 
 def test_the_front_page_carries_the_navigation():
@@ -128,7 +134,7 @@ def test_the_front_page_carries_the_navigation():
 
 def test_documents_are_pages_and_other_files_are_not():
     assert page_of(PurePosixPath("docs/reference/parity.toml")) is None
-    assert page_of(PurePosixPath("LICENSE.md")) is None
+    assert page_of(PurePosixPath("docs/notes.txt")) is None
 
 
 def test_wrong_links_are_found(tmp_path):
