@@ -116,10 +116,10 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or the one that ``spark-
-    submit`` or Databricks gives this process, or else a local session that this function starts; ``master`` and the ``spark.*``
-    entries of ``conf`` configure this local session. ``conf`` overrides the topology's own configuration. But if ``topology`` is
-    a plan, its settings stay as they are, and ``conf`` only configures a local session. If no configuration sets
+    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or the one that
+    ``spark-submit`` or Databricks gives this process, or else a local session that this function starts; ``master`` and the
+    ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the topology's own configuration. But if
+    ``topology`` is a plan, its settings stay as they are, and ``conf`` only configures a local session. If no configuration sets
     ``topology.workers``, the cores of the session decide how many workers there are (`stormspark.plan.workers`). ``checkpoint``
     is a folder, or a URL that Spark can write to. A topology that is submitted again with the same checkpoint continues where it
     stopped. Without a checkpoint, nothing is kept after the end of the topology. If ``active`` is false, the workers open no
