@@ -150,3 +150,14 @@ def test_wrong_links_are_found(tmp_path):
         "a.html: b.html leads to no file",
         "a.html: loads https://example.org/x.js from another host",
     ]
+
+
+def test_pictures_come_along(repository, tmp_path):
+    root = repository(docs__sinks_md="![how](images/a.svg)")
+    (root / "docs" / "images").mkdir()
+    (root / "docs" / "images" / "a.svg").write_text("<svg/>")
+    stage = Stage(root)
+    stage.add_documents()
+    assert stage.pages[md("sinks")] == "![how](images/docs/images/a.svg)"
+    stage.write(tmp_path / "pages")
+    assert (tmp_path / "pages" / "images" / "docs" / "images" / "a.svg").read_text() == "<svg/>"
