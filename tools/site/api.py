@@ -55,7 +55,7 @@ API = (
         (
             ("stormspark", "StatefulBolt StatefulComponent TwoPhaseStatefulComponent KeyValueState state"),
             ("stormspark.map_state", ""),
-            ("stormspark.map_state.sql", "SqlBackingMap"),
+            ("stormspark.map_state.sql", ""),
         ),
     ),
     ApiPage(
@@ -122,7 +122,7 @@ API = (
             ("stormspark.streamlet", ""),
             ("stormspark.transactional", ""),
             ("stormspark.multilang", ""),
-            ("stormspark.flux", "load register"),
+            ("stormspark.flux", ""),
         ),
     ),
     ApiPage(
