@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,13 @@ from stormspark.compat.detection import legacy_kind
 __all__ = ["Packed", "pack", "project_of"]
 
 #: Folders that a cluster has no use for. Those whose names begin with a dot are left out as well, and Python environments.
-_LEFT_OUT = frozenset({"__pycache__", "node_modules", "spark-warehouse", "metastore_db", "build", "dist"})
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "spark-warehouse", "metastore_db"})
+#: What tools for packages write, unless it is a package itself.
+_BUILT = frozenset({"build", "dist"})
+#: Files that people keep to themselves.
+_SECRET = re.compile(
+    r".*\.(?:pem|key|p12|pfx|jks|keytab|kdbx|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|(?:credentials|secrets?)(?:\..*)?"
+)
 #: A project has source code and small resources. Whatever is larger belongs into storage that the cluster can read.
 _MOST_BYTES = 200 * 1024 * 1024
 #: The time in the archives, so that the same project gives the same archive.
@@ -33,6 +40,10 @@ class Packed(NamedTuple):
     modules: Path | None
     files_packed: int
     bytes_packed: int
+    #: Those of the packed files that look like secrets, as paths in the project.
+    secrets: Sequence[Path] = ()
+    #: Folders that were left out, because they are links.
+    links: Sequence[Path] = ()
 
 
 def project_of(text: str, front_end: FrontEndOptions) -> Path:
@@ -58,7 +69,8 @@ def pack(project: Path, into: Path) -> Packed:
 
     Raises `click.UsageError` if the project is too large for that.
     """
-    found = [(file, file.stat().st_size) for file in _files(project, {into.resolve()})]
+    links: list[Path] = []
+    found = [(file, file.stat().st_size) for file in _files(project, {into.resolve()}, links)]
     size = sum(bytes_ for _, bytes_ in found)
     if size > _MOST_BYTES:
         largest = sorted(found, key=lambda one: -one[1])[:3]
@@ -76,7 +88,13 @@ def pack(project: Path, into: Path) -> Packed:
             if file.suffix == ".py" and file.is_relative_to(root):
                 modules.setdefault(file.relative_to(root), file)
     zipped = _archive(into / "modules.zip", ((file, name) for name, file in modules.items()))
-    return Packed(everything, zipped if modules else None, len(files), size)
+    secrets = [
+        file.relative_to(project)
+        for file in files
+        if file.suffix != ".py" and _SECRET.fullmatch(file.name.lower())
+    ]
+    links = [link.relative_to(project) for link in links]
+    return Packed(everything, zipped if modules else None, len(files), size, secrets, links)
 
 
 def _roots(project: Path) -> list[Path]:
@@ -85,12 +103,14 @@ def _roots(project: Path) -> list[Path]:
     return [one for one in dict.fromkeys(found) if one.is_dir() and one.is_relative_to(project)]
 
 
-def _files(project: Path, spared: set[Path]) -> Iterator[Path]:
+def _files(project: Path, spared: set[Path], links: list[Path]) -> Iterator[Path]:
+    """All files of the project. Folders that are links go to ``links``, because a link may lead anywhere."""
     for folder, folders, names in os.walk(project):
         here = Path(folder)
         folders[:] = sorted(
             one for one in folders if _belongs(here / one) and (here / one).resolve() not in spared
         )
+        links += [here / one for one in folders if (here / one).is_symlink()]
         for name in sorted(names):
             file = here / name
             if not name.startswith(".") and file.suffix not in (".pyc", ".log") and file.is_file():
@@ -101,6 +121,8 @@ def _belongs(folder: Path) -> bool:
     """Whether a folder is part of a project. A Python environment is not, nor is the checkpoint of a topology."""
     name = folder.name
     if name.startswith(".") or name in _LEFT_OUT or name.endswith(".egg-info"):
+        return False
+    if name in _BUILT and not (folder / "__init__.py").exists():
         return False
     return not (folder / "pyvenv.cfg").exists() and not (folder / "stormspark" / "control.json").exists()
 

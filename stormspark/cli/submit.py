@@ -16,8 +16,10 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -33,6 +35,10 @@ _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
 #: The folder into which Spark unpacks a Python environment.
 _ENVIRONMENT = "environment"
 _URL = re.compile(r"\w[\w+.-]+:")
+#: Where a submission from here to Kubernetes puts the project.
+_UPLOADS = "spark.kubernetes.file.upload.path"
+#: Settings whose values are nobody else's business. Spark's own page hides these, too.
+_SECRET = re.compile(r"secret|password|passwd|token|credential|access\.?key|sasl\.jaas", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ def check(wanted: Submission) -> None:
         )
     elif wanted.master.startswith("local"):
         msg = f"--master {wanted.master} has no cluster to start the driver on: use --deploy-mode client, or `stormspark run`"
+    elif wanted.master.startswith("k8s://") and _UPLOADS not in wanted.conf:
+        msg = (
+            f"Kubernetes fetches the project from storage (--deploy-mode cluster): say where to put it, such as "
+            f"-c {_UPLOADS}=s3a://bucket/submitted"
+        )
     elif place is None:
         text = "Warning: without --checkpoint, a topology that the cluster starts again begins from nothing"
         click.echo(text, err=True)
@@ -81,10 +92,10 @@ def check(wanted: Submission) -> None:
 def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
     """Return the command of ``spark-submit``."""
     conf = dict(wanted.conf)
-    archives = [f"{packed.files}#{SHIPPED_PROJECT}"]
-    modules = [] if packed.modules is None else [str(packed.modules)]
+    archives = [f"{_location(packed.files)}#{SHIPPED_PROJECT}"]
+    modules = [] if packed.modules is None else [_location(packed.modules)]
     if wanted.environment is not None:
-        archives.append(f"{wanted.environment}#{_ENVIRONMENT}")
+        archives.append(f"{_location(Path(wanted.environment))}#{_ENVIRONMENT}")
         conf.setdefault(_PYTHON, f"./{_ENVIRONMENT}/bin/python")
     if not wanted.in_cluster:
         conf.setdefault(_DRIVERS_PYTHON, sys.executable)
@@ -106,7 +117,7 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
 def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     """Pack the project, print the command and what it ships, and run it. Return the exit code of ``spark-submit``."""
     check(wanted)
-    folder = Path(staging or tempfile.mkdtemp(prefix="stormspark-submit-"))
+    folder = Path(staging or tempfile.mkdtemp(prefix="stormspark-submit-")).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         packed = pack(wanted.project, folder)
@@ -115,7 +126,16 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
         parts = command(wanted, packed, program)
         ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
         click.echo(f"{ships}, in {folder}" if dry_run or staging else ships, err=True)
-        click.echo(_printed(parts))
+        if packed.secrets:
+            names = ", ".join(map(str, packed.secrets[:5]))
+            text = (
+                f"Warning: every host gets {names}, which may be secret: name a folder without it (--project)"
+            )
+            click.echo(text, err=True)
+        if packed.links:
+            names = ", ".join(map(str, packed.links[:5]))
+            click.echo(f"Warning: folders that are links are not shipped: {names}", err=True)
+        click.echo(_printed(parts if dry_run else _without_secrets(parts)))
         return 0 if dry_run else subprocess.run(parts, check=False).returncode
     finally:
         if staging is None and not dry_run:
@@ -127,6 +147,24 @@ def _spark_submit() -> str:
     from stormspark.spark import spark_home
 
     return os.path.join(spark_home(), "bin", "spark-submit")
+
+
+def _location(path: Path) -> str:
+    """Return a file as Spark reads it in a list. Spark takes an entry for a URL, and a comma for the end of an entry."""
+    return str(path) if quote(str(path)) == str(path) else path.absolute().as_uri().replace(",", "%2C")
+
+
+def _without_secrets(parts: Sequence[str]) -> list[str]:
+    """Return the command without the values of secret settings, because others may read what is printed.
+
+    >>> _without_secrets(["--conf", "spark.hadoop.fs.s3a.secret.key=x", "run", "-c", 'my.password="y"', "-c", "n=1"])
+    ['--conf', 'spark.hadoop.fs.s3a.secret.key=***', 'run', '-c', 'my.password=***', '-c', 'n=1']
+    """
+    found = list(parts[:1])
+    for before, part in pairwise(parts):
+        key, given, _ = part.partition("=")
+        found.append(f"{key}=***" if given and before in ("--conf", "-c") and _SECRET.search(key) else part)
+    return found
 
 
 def _printed(parts: Sequence[str]) -> str:

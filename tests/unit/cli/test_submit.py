@@ -131,6 +131,7 @@ def test_a_streamparse_project_is_shipped_whole_with_both_folders_of_modules(hom
         (("--master", "local[2]", "--deploy-mode", "cluster"), "has no cluster to start the driver on"),
         (("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "kept"), "give a URL that the cluster can write to"),
         ((*YARN, "--project", "data"), "is not in the project"),
+        (("--master", "k8s://https://host:6443", "--deploy-mode", "cluster"), "-c spark.kubernetes.file.upload.path="),
         (("--deploy-mode", "cluster"), "Missing option '--master'"),
     ],
 )  # fmt: skip
@@ -158,6 +159,46 @@ def test_a_project_that_is_too_large_names_its_largest_files(project, home, monk
     monkeypatch.setattr(project_files, "_MOST_BYTES", 100)
     code, _, said = submitted("flow.py", *YARN)
     assert code == 2 and "the largest are flow.py" in said and "(--project)" in said
+
+
+def test_names_with_spaces_and_umlauts(project, home, tmp_path):
+    """Spark would take a space in an archive's path for the end of all that it knows of URLs."""
+    (project / "Grüße").mkdir()
+    (project / "Grüße" / "an alle, und.txt").touch()
+    staging = tmp_path / "bühne, eins"
+    code, printed, said = submitted("flow.py:build", *YARN, "--staging", str(staging), "--dry-run")
+    assert code == 0, said
+    words = shlex.split(printed)
+    place = f"{tmp_path.as_uri()}/b%C3%BChne%2C%20eins"
+    assert words[words.index("--archives") + 1] == f"{place}/project.zip#{SHIPPED_PROJECT}"
+    assert words[words.index("--py-files") + 1] == f"{place}/modules.zip"
+    with zipfile.ZipFile(staging / "project.zip") as archive:
+        assert "Grüße/an alle, und.txt" in archive.namelist()
+
+
+def test_secrets_are_not_printed_and_files_with_secrets_are_named(project, home, tmp_path):
+    for name in (".env", "client.pem", "data/credentials.json", "secrets.py", "keys.txt"):
+        (project / name).touch()
+    secret = ("-c", "kafka.sasl.password=tops3cret", "-c", "spark.hadoop.fs.s3a.secret.key=tops3cret")
+    _, printed, said = submitted("flow.py", "--master", "yarn", *secret)
+    assert "tops3cret" not in printed + said and "kafka.sasl.password=***" in printed
+    assert "tops3cret" in (tmp_path / "arguments").read_text()
+    assert "every host gets client.pem, data/credentials.json, which may be secret" in said
+    assert "tops3cret" in submitted("flow.py", "--master", "yarn", *secret, "--dry-run")[1], (
+        "to be run by hand"
+    )
+
+
+def test_a_package_named_build_is_shipped_and_a_link_to_a_folder_is_not(project, home, tmp_path):
+    for name in ("steps/build/__init__.py", "build/lib/flow.py", "dist/flow.whl"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    (project / "linked").symlink_to(tmp_path)
+    staging = tmp_path / "staging"
+    said = submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")[2]
+    names = zipfile.ZipFile(staging / "project.zip").namelist()
+    assert names == ["data/words.txt", "flow.py", "script.rb", "steps/build/__init__.py"]
+    assert "folders that are links are not shipped: linked" in said
 
 
 @pytest.mark.parametrize("folder", ["/home/me/flow/src", f"/container/{SHIPPED_PROJECT}/src"])
