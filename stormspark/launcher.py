@@ -7,12 +7,13 @@ session that is there. It never starts another one, and never stops the one that
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from stormspark.errors import CheckpointError
 
-__all__ = ["DATABRICKS", "SPARK_SUBMIT", "in_databricks", "on_databricks", "spark_launcher"]
+__all__ = ["DATABRICKS", "SPARK_SUBMIT", "in_databricks", "on_databricks", "only_by_spark", "spark_launcher"]
 
 DATABRICKS, SPARK_SUBMIT = "Databricks", "spark-submit"
 
@@ -55,3 +56,24 @@ def in_databricks(location: str) -> str:
         )
         raise CheckpointError(msg)
     return {"Volumes": f"dbfs:{path}", "dbfs": f"dbfs:/{below}"}.get(top, location)
+
+
+def only_by_spark(table: str) -> str | None:
+    """Return what a place of a Delta table on Databricks is, if only Spark can write there; None if delta-rs can, too.
+
+    To commit, delta-rs gives a file a name that must be free. The mounts of volumes, DBFS and the workspace can't do that.
+
+    >>> only_by_spark("/Volumes/main/default/flows/t"), only_by_spark("main.default.t"), only_by_spark("s3://bucket/t")
+    ('in a volume', 'the name of a table', None)
+    """
+    path = unquote(urlsplit(table).path) if table.startswith(("file:", "dbfs:")) else table
+    for top, place in (
+        ("/Volumes/", "in a volume"),
+        ("/Workspace/", "in the workspace"),
+        ("/dbfs/", "in DBFS"),
+    ):
+        if path.startswith(top):
+            return place
+    if table.startswith("dbfs:"):
+        return "in DBFS"
+    return "the name of a table" if re.fullmatch(r"(?:\w+\.){1,2}\w+", table) else None

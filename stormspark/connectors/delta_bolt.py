@@ -19,6 +19,7 @@ from stormspark.connectors.delta_table import SinkTable, in_one_line, why_no_key
 from stormspark.connectors.file_bolt_policies import CountSyncPolicy, SyncPolicy
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import InvalidTopologyError
+from stormspark.launcher import on_databricks, only_by_spark
 
 __all__ = ["DeltaBolt"]
 
@@ -84,6 +85,13 @@ class DeltaBolt(TransactionalSink, Bolt):
         self.interval_secs, self.retry_count = interval_secs, max(1, retry_count)
         self.storage_options = dict(storage_options or {})
         self.configuration = dict(configuration or {})
+        if on_databricks() and (place := only_by_spark(self.table)) is not None:
+            msg = (
+                f"DeltaBolt: {self.table} is {place}, to which only Spark can write: give the URL of an external location, such "
+                f"as s3://bucket/table, with storage_options, or let Spark write the table from the topology's state "
+                f"(docs/databricks.md)"
+            )
+            raise InvalidTopologyError(msg)
         for option, wanted in ("partition_by", self.partition_by), ("merge_on", self.merge_on):
             missing = [name for name in wanted if schema is not None and name not in schema.names]
             if missing:

@@ -294,6 +294,32 @@ def test_what_can_not_be_is_refused_before_anything_runs(bolt: Any, error: str, 
         bolt(path)
 
 
+def test_on_databricks_a_place_for_spark_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mounts of volumes can't give a file a name only if it is free (delta-rs, issue 2540)."""
+    assert DeltaBolt("main.default.counts").table == "main.default.counts", "elsewhere it is a folder"
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "19.0")
+    for table, place in (
+        ("/Volumes/main/default/flows/counts", "in a volume"),
+        ("dbfs:/Volumes/main/default/flows/counts", "in a volume"),
+        ("file:///Volumes/main/default/flows/counts", "in a volume"),
+        ("dbfs:/counts", "in DBFS"),
+        ("/dbfs/counts", "in DBFS"),
+        ("/Workspace/Users/me/counts", "in the workspace"),
+        ("main.default.counts", "the name of a table"),
+    ):
+        with pytest.raises(
+            InvalidTopologyError, match=f"{table} is {place}, to which only Spark can write: "
+        ):
+            DeltaBolt(table)
+    for table in (
+        "s3://bucket/counts",
+        "abfss://c@a.dfs.core.windows.net/t",
+        "/local_disk0/counts",
+        "counts",
+    ):
+        assert DeltaBolt(table).table == table
+
+
 def test_without_deltalake_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
