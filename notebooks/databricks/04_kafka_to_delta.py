@@ -17,8 +17,9 @@
 # MAGIC ## Where everything is
 # MAGIC
 # MAGIC The checkpoint is a folder in a volume. It has the offsets, the state and what a restart needs. Each topology has its own.
-# MAGIC The table is at a path of its own in an external location or a volume: a bolt writes files, and
-# MAGIC Unity Catalog lets only its own writers into managed tables.
+# MAGIC The table is at the URL of an external location. A bolt can't write it into a volume, because delta-rs needs more than the
+# MAGIC mount of a volume offers. And Unity Catalog lets only its own writers into managed tables.
+# MAGIC `STORAGE` has the credentials for the table, best from a secret scope.
 
 # COMMAND ----------
 
@@ -27,7 +28,8 @@ import os
 KAFKA = os.environ.get("KAFKA_SERVERS", "broker.example.com:9092")
 FOLDER = os.environ.get("NOTEBOOK_FOLDER", "/Volumes/main/default/flows")
 CHECKPOINT = f"{FOLDER}/checkpoints/totals"
-TABLE = f"{FOLDER}/tables/totals"
+TABLE = os.environ.get("NOTEBOOK_TABLE", "s3://my-bucket/tables/totals")
+STORAGE = {}  # {"AWS_ACCESS_KEY_ID": dbutils.secrets.get("flows", "id"), ...}
 
 # COMMAND ----------
 
@@ -83,7 +85,9 @@ def build():
     builder.set_spout("orders", KafkaSpout(orders))
     builder.set_bolt("parse", Parse(), 2).shuffle_grouping("orders")
     builder.set_bolt("totals", Totals(), 2).fields_grouping("parse", Fields("customer"))
-    builder.set_bolt("table", DeltaBolt(TABLE, schema=COLUMNS)).shuffle_grouping("totals")
+    builder.set_bolt("table", DeltaBolt(TABLE, schema=COLUMNS, storage_options=STORAGE)).shuffle_grouping(
+        "totals"
+    )
     return builder.create_topology("totals", {"stormspark.exactly.once": True})
 
 
@@ -111,6 +115,8 @@ running.show_progress(seconds=60)
 # MAGIC ## Its state, with SQL
 # MAGIC
 # MAGIC The DataFrame has the state as of the last committed batch. `state(CHECKPOINT, "totals", txid=12)` has that of batch 12.
+# MAGIC `state(CHECKPOINT, "totals", spark=session).write.mode("overwrite").saveAsTable("main.default.totals")` makes a managed
+# MAGIC table of it.
 
 # COMMAND ----------
 

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "notebooks" / "databricks"
+from tools.notebooks import FOLDER, MAGIC, cells, for_jupyter, is_magic, jupyter_file
+
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
-FIRST, BETWEEN, MAGIC = "# Databricks notebook source\n", "\n# COMMAND ----------\n", "# MAGIC"
-
-
-def cells(path: Path) -> list[str]:
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith(FIRST)
-    return [cell.strip("\n") for cell in text.removeprefix(FIRST).split(BETWEEN)]
-
-
-def is_magic(cell: str) -> bool:
-    return cell.startswith(MAGIC)
 
 
 def test_there_are_notebooks():
@@ -40,6 +30,13 @@ def test_a_cell_is_python_or_magic(path):
             assert MAGIC not in cell
             ast.parse(cell)
     assert is_magic(cells(path)[0]), "the first cell says what the notebook is about"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_for_jupyter_has_the_same_cells(path):
+    """If not: `python -m tools.notebooks` writes it again."""
+    written = json.loads(jupyter_file(path).read_text(encoding="utf-8"))["cells"]
+    assert [(cell["cell_type"], "".join(cell["source"])) for cell in written] == for_jupyter(path)
 
 
 @pytest.mark.slow
