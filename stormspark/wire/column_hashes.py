@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stormspark.grouping.columns import ascii_hashes, boolean_hashes, double_hashes, long_hashes
 from stormspark.grouping.hashing import value_hasher
+from stormspark.wire.python_values import python_values
 
 __all__ = ["column_hashes"]
 
@@ -84,7 +85,7 @@ def _text_hashes(texts: pa.Array) -> NDArray[np.uint32] | None:
 
 def _hashes_one_by_one(column: pa.Array, ints: str) -> NDArray[np.uint32]:
     hash_of = value_hasher(ints)
-    values: list[Any] = column.to_pylist(maps_as_pydicts="strict")
+    values: list[Any] = python_values(column)
     return np.array([hash_of(value) & 0xFFFF_FFFF for value in values], np.uint32)
 
 

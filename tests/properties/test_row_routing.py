@@ -30,6 +30,7 @@ from stormspark.grouping import columns as grouping_columns
 from stormspark.grouping.columns import ascii_hashes, double_hashes
 from stormspark.grouping.hashing import value_hash
 from stormspark.wire.column_hashes import column_hashes
+from stormspark.wire.python_values import python_values
 from stormspark.worker.vectorised.lanes import BatchLanes, unpack_batches
 from stormspark.worker.vectorised.roots import BatchRoots
 from stormspark.worker.vectorised.routing import make_route
@@ -78,7 +79,7 @@ def columns(draw: st.DrawFn, rows: int | None = None) -> pa.Array:
 @given(columns(), INTS)
 def test_a_column_hashes_as_its_values(column: pa.Array, ints: str) -> None:
     """Hashing an Arrow column of any type gives the hash of each of its values (D2, D3)."""
-    values = column.to_pylist(maps_as_pydicts="strict")
+    values = python_values(column)
     assert column_hashes(column, ints).view(np.int32).tolist() == [
         value_hash(value, ints) for value in values
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from stormspark.wire.python_values import python_value, python_values
 from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["batch_of", "readable_rows_of", "rows_of", "unfit"]
@@ -24,7 +25,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     """
     if not batch.num_columns:
         return iter([()] * batch.num_rows)
-    columns = [column.to_pylist(maps_as_pydicts="strict") for column in batch.columns]
+    columns = [python_values(column) for column in batch.columns]
     return zip(*columns, strict=True)
 
 
@@ -40,7 +41,7 @@ def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
         row = []
         for field, column in zip(batch.schema, batch.columns, strict=True):
             try:
-                row.append(column[at].as_py(maps_as_pydicts="strict"))
+                row.append(python_value(column[at]))
             except Exception as error:
                 yield f"field {field.name!r} holds a {field.type} that Python can't hold: {error_text(error)}"
                 break
