@@ -1,0 +1,108 @@
+"""Hosts that tests make: they share nothing but a network, all of one ends at once, and nothing is left of any."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cluster.hosts import Hosts
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+SERVER = """
+import socket
+server = socket.create_server(('', 7))
+print('up', flush=True)
+while True:
+    server.accept()[0].sendall(b'hello')
+"""
+CLIENT = (
+    "import socket, sys; c = socket.create_connection((sys.argv[1], 7), 2); c.settimeout(2); print(c.recv(5))"
+)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "file").write_text("for both")
+    try:
+        made = Hosts(tmp_path / "hosts", {"one": {"/opt/shared": shared}, "two": {}})
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no hosts can be made here: {error}")
+    yield made
+    made.take_away()
+
+
+def serve(hosts: Hosts, host: str) -> None:
+    ups = hosts[host].said("server").count("up")
+    hosts[host].run(f'exec python3 -c "{SERVER}"', "server")
+    wait_for(lambda: hosts[host].said("server").count("up") > ups, message=lambda: hosts[host].said("server"))
+
+
+def hears(hosts: Hosts, host: str, other: str) -> bool:
+    return hosts[host].run(f'exec python3 -c "{CLIENT}" {other}', "client").wait() == 0
+
+
+def test_a_host_has_files_a_name_and_processes_of_its_own(hosts: Hosts) -> None:
+    said = "hostname; cat /opt/shared/file; ls -A /tmp ~ /root /var/tmp; touch /tmp/mine /opt/shared/mine"
+    for name in ("one", "two"):
+        hosts[name].run(said, "looks").wait()
+    assert hosts["one"].said("looks").startswith("one\nfor both")
+    assert "Read-only file system" in hosts["one"].said("looks")
+    assert hosts["two"].said("looks").startswith("two\ncat: /opt/shared/file: No such file")
+    assert (hosts["one"].folder / "tmp" / "mine").exists()
+    hosts["two"].run("ls /tmp", "looks again").wait()
+    assert hosts["two"].said("looks again") == "mine\n", "its own"
+
+
+def test_a_host_is_cut_off_and_joined_again(hosts: Hosts) -> None:
+    serve(hosts, "two")
+    assert hears(hosts, "one", "two")
+    hosts["two"].cut()
+    assert not hears(hosts, "one", "two")
+    hosts["two"].join()
+    assert hears(hosts, "one", "two")
+
+
+def test_all_of_a_host_ends_at_once_and_its_files_stay(hosts: Hosts) -> None:
+    serve(hosts, "two")
+    hosts["two"].run("(setsid sleep 1000 &) ; touch /tmp/stays; exec sleep 1000", "sleeps")
+    wait_for((hosts["two"].folder / "tmp" / "stays").exists)
+    processes = hosts["two"].processes()
+    assert len(processes) >= 3
+    hosts["two"].kill()
+    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+    assert not hears(hosts, "one", "two")
+    hosts["two"].start()
+    hosts["two"].run("ls /tmp", "looks").wait()
+    assert hosts["two"].said("looks") == "stays\n"
+    serve(hosts, "two")
+    assert hears(hosts, "one", "two")
+
+
+def test_nothing_is_left_if_the_process_that_made_hosts_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from tests.cluster.hosts import Hosts\n"
+        "hosts = Hosts(Path(sys.argv[1]), {'one': {}}); hosts['one'].run('exec sleep 1000')\n"
+        "while not hosts['one'].processes(): pass\n"
+        "print(hosts['one'].pid, *(one.pid for one in hosts['one'].processes()), flush=True); time.sleep(1000)"
+    )
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "hosts")],
+        cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        pids = [int(word) for word in process.stdout.readline().split()]
+        process.kill()
+        if not pids:
+            pytest.skip(f"no hosts can be made here: {process.stderr.read().decode()[-200:]}")
+    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), message=f"the end of {pids}")
