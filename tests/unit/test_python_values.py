@@ -20,7 +20,11 @@ OF_MAPS = pa.map_(pa.string(), pa.map_(pa.string(), pa.int64()))
         (pa.list_(OF_MAPS), [[[("a", None)], None], None], [[{"a": None}, None], None]),
         (pa.large_list(OF_MAPS), [[[("a", [])]]], [[{"a": {}}]]),
         (pa.list_(OF_MAPS, 1), [[[("a", [])]], [None]], [[{"a": {}}], [None]]),
-        (pa.struct({"m": OF_MAPS, "n": pa.int64()}), [{"m": [("a", [])], "n": 1}], [{"m": {"a": {}}, "n": 1}]),
+        (
+            pa.struct({"m": OF_MAPS, "n": pa.int64()}),
+            [{"m": [("a", [])], "n": 1}],
+            [{"m": {"a": {}}, "n": 1}],
+        ),
         (pa.struct({"m": OF_MAPS}), [None, {"m": None}], [None, {"m": None}]),
     ],
 )
