@@ -98,11 +98,11 @@ class Host:
         }
         words = ["nsenter", "-t", str(self.pid), "--all", f"--wdns={HOME}", "bash", "-c", command]
         with (self.folder / "logs" / (output or "output")).open("ab") as log:
-            command = subprocess.Popen(
+            started = subprocess.Popen(
                 words, env=own | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
-        self._commands.append(command)
-        return command
+        self._commands.append(started)
+        return started
 
     def said(self, output: str) -> str:
         """What a command has printed."""
