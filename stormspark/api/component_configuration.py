@@ -70,7 +70,9 @@ class ComponentConfiguration:
     # -- resources: kept under Storm's keys, without effect, because Spark assigns resources -----------------
 
     def set_memory_load(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the memory of each instance, in megabytes. The values are kept but have no effect in stormspark (A9)."""
+        """Set the memory of each instance, in megabytes (A9). It counts in the memory that a plan says its workers need, which
+        ``stormspark explain`` prints. It has no other effect.
+        """
         for key, amount in ((_ON_HEAP, on_heap_mb), (_OFF_HEAP, off_heap_mb)):
             if amount is not None or key == _ON_HEAP:
                 self.add_resource(key, amount)

@@ -428,7 +428,7 @@ def submit(
     """
     from stormspark import spark
     from stormspark.cli.project_files import project_of
-    from stormspark.cli.submit import Submission, arguments_of_run
+    from stormspark.cli.submit import Submission, arguments_of_run, with_room
     from stormspark.cli.submit import submit as submit_project
 
     in_cluster = deploy_mode == "cluster"
@@ -462,7 +462,7 @@ def submit(
             options,
             {key: value for key, value in conf.items() if not key.startswith("spark.")},
         ),
-        {key: str(value) for key, value in everything.items() if key.startswith("spark.")},
+        with_room(plan, master, {k: str(value) for k, value in everything.items() if k.startswith("spark.")}),
         checkpoint,
         environment_archive,
         plan.topology,

@@ -25,9 +25,11 @@ import click
 
 from stormspark.cli import submitted
 from stormspark.cli.project_files import Packed, pack
+from stormspark.plan.needs import OVERHEAD, executor_needs, limits_memory, requested_executors, shortfalls
+from stormspark.plan.physical import PhysicalPlan
 from stormspark.working_folder import SHIPPED_PROJECT
 
-__all__ = ["Submission", "arguments_of_run", "check", "command", "submit"]
+__all__ = ["Submission", "arguments_of_run", "check", "command", "submit", "with_room"]
 
 #: Settings that spark-submit gets as options, because it adds the project to them.
 _LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
@@ -87,6 +89,20 @@ def check(wanted: Submission) -> None:
         )
     if msg is not None:
         raise click.UsageError(msg)
+
+
+def with_room(plan: PhysicalPlan, master: str, conf: Mapping[str, str]) -> Mapping[str, str]:
+    """Return Spark's settings with the memory that workers need beside executors, where the cluster limits it.
+
+    What the user has set stays as it is; a warning says if it is too little.
+    """
+    if not limits_memory(master):
+        return conf
+    needs = executor_needs(plan, conf, requested_executors(conf, master))
+    roomy = conf if OVERHEAD in conf else {**conf, OVERHEAD: f"{needs.overhead_mb}m"}
+    for shortfall in shortfalls(needs, roomy, master):
+        click.echo(f"Warning: {shortfall}", err=True)
+    return roomy
 
 
 def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:

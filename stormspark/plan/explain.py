@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stormspark.plan.needs import executor_needs
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
 from stormspark.plan.supersteps import forward_order, stages
 
@@ -11,7 +12,7 @@ __all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges", "superstep
 
 
 def explain_text(plan: PhysicalPlan) -> str:
-    """Return the components, edges, workers and supersteps of a plan as text.
+    """Return the components, edges, workers, memory and supersteps of a plan as text.
 
     Components are listed with their tasks and streams, edges with their groupings, and workers with their tasks. If each
     executor of a component has a thread of its own, ``threads:`` says why (A16). For an async bolt, ``async:`` says how many
@@ -46,6 +47,13 @@ def explain_text(plan: PhysicalPlan) -> str:
     for worker in range(plan.workers):
         hosted = [f"{plan.tasks[t.id].component}[{t.index}]={t.id}" for t in plan.tasks_of_worker(worker)]
         lines.append(f"  worker {worker}: {', '.join(hosted) or 'nothing'}")
+    needs = executor_needs(plan, plan.conf)
+    lines += [
+        "",
+        "memory beside Spark's JVM",
+        f"  a worker: {needs.worker}",
+        f"  a Spark executor with {counted(needs.workers, 'worker')}: spark.executor.memoryOverhead={needs.overhead_mb}m",
+    ]
     spouts = "rows of Spark's sources arrive, spouts emit" if plan.sources else "spouts emit"
     lines += ["", "a batch", f"  superstep 0: {spouts}; tuples travel on inside their worker"]
     for superstep in range(1, plan.last_superstep + 1):

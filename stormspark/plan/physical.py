@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"]
 
+#: At most this many tasks of a worker are named.
+_NAMED = 8
+
 
 @dataclass(frozen=True)
 class StreamPlan:
@@ -214,3 +217,9 @@ class PhysicalPlan:
     def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:
         """Return the tasks that live in one worker, by task id."""
         return tuple(task for task in self.tasks.values() if task.worker == worker)
+
+    def names_of_tasks(self, worker: int) -> str:
+        """Return the names of a worker's tasks, for people: "split[0], count[2]". It names the first tasks if there are many."""
+        names = [f"{task.component}[{task.index}]" for task in self.tasks_of_worker(worker)]
+        more = len(names) - _NAMED
+        return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

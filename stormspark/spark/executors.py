@@ -14,12 +14,18 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from stormspark.cores import slots
+from stormspark.plan.needs import OVERHEAD, executor_needs, shortfalls
+from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Executor", "Executors"]
 
 _log = logging.getLogger(__name__)
 
 _DYNAMIC = "spark.dynamicAllocation"
+#: What YARN and Kubernetes say of a container that was killed for its memory. 137 is SIGKILL, which is how the kernel does it.
+_LACKED_MEMORY = re.compile(
+    r"memory limits|physical memory|OOM|memoryOverhead|exit code:?\s*137|status:?\s*137", re.I
+)
 
 
 class Executor(NamedTuple):
@@ -42,6 +48,8 @@ class Executors:
         #: The executors that were lost before the last call of `took_workers`, or before this object was made. They can't be the
         #: cause of a later failure.
         self._gone = self._lost()
+        #: The executors of whose end `why_lost` has told, or that have ended before.
+        self._told = set(self._gone)
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
         #: Whether Spark requests executors when tasks wait, and gives them back when they are idle.
@@ -80,6 +88,29 @@ class Executors:
         new = not gone <= self._gone
         self._gone |= gone
         return new and bool(lost)
+
+    def why_lost(self, plan: PhysicalPlan, lost: Collection[int]) -> str:
+        """Return what Spark says of the executors with which workers may have been ``lost``, as further clauses of a sentence.
+
+        It speaks of executors that were lost since the last call. If their containers had too little memory, it says which
+        setting of Spark to raise, and to what. It is empty if Spark says nothing.
+        """
+        reasons = {
+            one.id(): str(one.removeReason().get()).rstrip(".\n ")
+            for one in self._summaries(active=False)
+            if not one.isActive() and one.id() not in self._told and one.removeReason().isDefined()
+        }
+        self._told |= reasons.keys()
+        if not lost or not reasons:
+            return ""
+        text = "".join(f"; Spark has lost executor {name}: {reason}" for name, reason in reasons.items())
+        if any(_LACKED_MEMORY.search(reason) for reason in reasons.values()):
+            needs = executor_needs(plan, self._conf, self.to_come())
+            text += (
+                f". Its container probably had too little memory: set {OVERHEAD} to {needs.overhead_mb}m or more (the plan needs "
+                f"{needs.worker} for each worker; now it is {self._conf.get(OVERHEAD, 'not set')})"
+            )
+        return text
 
     def _lost(self) -> set[str]:
         return {name for name, is_there in self.ever().items() if not is_there}
@@ -140,8 +171,11 @@ class Executors:
         most = self._number(f"{_DYNAMIC}.maxExecutors") or workers
         return max(1, min(max(math.ceil(workers / max(slots, 1)), len(now)), most, workers))
 
-    def warn(self, name: str, workers: int) -> None:
-        """Warn at the start about settings of Spark that take workers away."""
+    def warn(self, plan: PhysicalPlan) -> None:
+        """Warn at the start about settings of Spark that take workers away, or that leave them too little memory or cores."""
+        name, workers = plan.topology, plan.workers
+        for shortfall in self.shortfalls(plan):
+            _log.warning("%s: %s", name, shortfall)
         timeout = self._conf.get(f"{_DYNAMIC}.cachedExecutorIdleTimeout")
         if self.dynamic and timeout is not None:
             _log.warning(
@@ -160,6 +194,15 @@ class Executors:
                 most,
                 _DYNAMIC,
             )
+
+    def shortfalls(self, plan: PhysicalPlan) -> list[str]:
+        """Return a sentence for each setting that is too small for the workers of an executor."""
+        if not self.separate:
+            return []
+        executors = max(self.to_come() or 0, len(self.active())) or None
+        if self.dynamic and executors is not None:
+            executors = max(executors, self.for_workers(plan.workers))
+        return list(shortfalls(executor_needs(plan, self._conf, executors), self._conf, self._master))
 
     def _summaries(self, *, active: bool) -> list[Any]:
         found = self._context._jsc.sc().statusStore().executorList(active)

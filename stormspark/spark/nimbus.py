@@ -151,7 +151,8 @@ class Nimbus:
     ``folder`` is a folder that only this user can enter. It holds the socket for processes on this host. ``address`` is the
     address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus does not listen on the
     network. ``certificate`` encrypts the traffic over the network (`Key`). A connection over the network may be silent for
-    ``silence_secs``. ``shared`` is the driver's folder that all workers must be able to see.
+    ``silence_secs``. ``shared`` is the driver's folder that all workers must be able to see. ``tasks_of`` names the tasks of a
+    worker, for people.
 
     Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
     why. It calls ``on_stir`` when a worker that had nothing to do has work again.
@@ -179,6 +180,7 @@ class Nimbus:
         silence_secs: float = SILENCE_SECS,
         shared: SharedFolder | None = None,
         working_folder: str | None = None,
+        tasks_of: Callable[[int], str] = lambda worker: "",
     ) -> None:
         # Each worker connects, and so does each of Spark's Python processes. Nothing reports how many of these there are (Spark's
         # default parallelism may be many times as large), so make room for as many as there are workers.
@@ -197,7 +199,7 @@ class Nimbus:
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
-        self._shared = shared
+        self._shared, self._tasks_of = shared, tasks_of
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._prepare_timeout = prepare_timeout_secs
         self._stops_since: float | None = None  # when the topology was told to stop
@@ -664,7 +666,9 @@ class Nimbus:
             known = self._assignments.is_current(worker, incarnation) and self._assignments.ending is None
             process = self._assignments.seats[worker].process
         if known and process is not None and process.host == socket.gethostname():
-            how = how_it_ended(process, report_of(self.endpoint, worker, incarnation))
+            how = how_it_ended(
+                process, report_of(self.endpoint, worker, incarnation), self._tasks_of(worker)
+            )
             if how is not None:
                 reason, outside = how, False
         self._lose(worker, incarnation, reason, outside=outside)

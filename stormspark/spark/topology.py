@@ -290,13 +290,14 @@ class SparkTopology(TopologyHandle):
             silence_secs=self._network.silence_secs,
             shared=self._shared,
             working_folder=settings.working_dir and os.path.abspath(settings.working_dir),
+            tasks_of=plan.names_of_tasks,
         )
         self._feedback = Feedback(
             self._shared_session.session, self._scratch, f"{plan.topology} {self._folder}"
         )
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._executors = Executors(spark)
-        self._executors.warn(plan.topology, plan.workers)
+        self._executors.warn(plan)
         self._preflight = Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set)
         self._placement = Placement(
             self._session,
@@ -609,6 +610,7 @@ class SparkTopology(TopologyHandle):
             outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
             lost = self._nimbus.lost_workers()
             outside |= self._executors.took_workers(lost)
+            reason += self._executors.why_lost(self._plan, lost)
             self._unrecovered |= lost
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")

@@ -32,6 +32,7 @@ from stormspark.user_line import CodePlace
 from stormspark.worker.host.launch import Launch
 from stormspark.worker.host.lifeline import is_alive
 from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.memory_limits import NOT_KNOWN, MemoryAtEnd, limit_of
 from stormspark.worker.host.messages import ProcessId
 from stormspark.worker.host.task_threads import running_task
 
@@ -54,15 +55,26 @@ _ENDS_SECS, _WRITES_SECS = 0.3, 2.0
 #: At most so many tasks are named if it is not known which of them ran.
 _NAMED = 3
 
-#: Waits for the worker, the child ``pid``. Then writes into ``report`` the wait status, the shared page, and the end of output.
-#: The file appears whole or not at all.
+#: Waits for the worker, the child ``pid``. Then writes into ``report`` the wait status and what is known of memory, the shared
+#: page, and the end of output. The file appears whole or not at all.
 _WATCHMAN = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 pid, page, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-output = sys.argv[4]
-status = os.waitpid(pid, 0)[1]
+output, limit, counters = sys.argv[4], sys.argv[5], sys.argv[6:]
+def kills():
+    found = []
+    for name in counters:
+        try:
+            lines = open(name, "rb").read().splitlines()
+            found += [int(line.split()[1]) for line in lines if line.startswith(b"oom_kill ")][:1] or [-1]
+        except (OSError, ValueError):
+            found.append(-1)
+    return found
+before = kills()
+_, status, used = os.wait4(pid, 0)
+killed = [-1, *(now - then if min(now, then) >= 0 else -1 for now, then in zip(kills(), before))][-2:]
 noted = os.pread(page, 4096, 0)
 if noted.endswith(b"\\1"):
     sys.exit()
@@ -73,18 +85,25 @@ try:
     task = noted[:256].rstrip(b"\\0") or b"no task"
     code = os.waitstatus_to_exitcode(status)
     how = b"was killed by signal %d" % -code if code < 0 else b"ended with exit code %d" % code
+    if code == -9 and max(killed) > 0:
+        sizes = (used.ru_maxrss >> 10, int(limit) >> 20)
+        how += b" for lack of memory (it had used up to %d MB; limit of its container in MB, 0 for none: %d)" % sizes
     os.write(file, b"the process %b, while %b ran on the worker's thread\\n" % (how, task))
 except OSError:
     pass
 try:
     file = os.open(report + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(file, b"%d\\n" % status + noted + said)
+    os.write(file, b"%d %d %b %d %d\\n" % (status, used.ru_maxrss, limit.encode(), *killed) + noted + said)
     os.rename(report + ".new", report)
 except OSError:
     pass
 """
 
 _NONE = bytes(_TASK)
+_MORE_MEMORY = (
+    "Give the container more memory: on YARN and Kubernetes by spark.executor.memoryOverhead (`stormspark explain` prints what "
+    "the plan needs), or let its components keep less, or run the topology with fewer workers in each executor"
+)
 #: What `_print_exit` prints.
 _BY_CODE = re.compile(r"^the process ends by (os\._exit\(.*)$", re.MULTILINE)
 
@@ -140,7 +159,8 @@ def _watch(worker: int, page: int, report: str, output: str) -> None:
             os.dup2(null, standard)  # the pipes to the process that started this one end with the worker's
         os.set_inheritable(page, True)
         os.chdir("/")
-        arguments = [str(worker), str(page), report, output]
+        limit = limit_of(worker)
+        arguments = [str(worker), str(page), report, output, str(limit.size), *limit.counters]
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", _WATCHMAN, *arguments])
     finally:
         os._exit(1)
@@ -177,10 +197,11 @@ def report_of(nimbus: Endpoint, worker: int, incarnation: int) -> Path:
     return Path(os.path.dirname(nimbus.unix), f"ended-{worker}-{incarnation}")
 
 
-def how_it_ended(process: ProcessId, report: Path) -> str | None:
+def how_it_ended(process: ProcessId, report: Path, tasks: str = "") -> str | None:
     """Return how a worker process on this host has ended, in words; None if it still runs, or if nothing is known.
 
-    Waits a moment for the end of the process and for the watchman.
+    Waits a moment for the end of the process and for the watchman. If the process was killed for lack of memory, the words name
+    the ``tasks`` of the worker, because any of them may have taken the memory.
     """
     ends = time.monotonic() + _ENDS_SECS
     while is_alive(process):
@@ -190,24 +211,27 @@ def how_it_ended(process: ProcessId, report: Path) -> str | None:
     writes = time.monotonic() + _WRITES_SECS
     while time.monotonic() < writes:
         with contextlib.suppress(OSError):
-            return _in_words(report.read_bytes())
+            return _in_words(report.read_bytes(), tasks)
         time.sleep(0.005)
     return None
 
 
-def _in_words(report: bytes) -> str:
+def _in_words(report: bytes, of_worker: str = "") -> str:
     r"""Say how a process ended.
 
     >>> page = b"sink[0]".ljust(4096, b"\0")
     >>> print(_in_words(b"9\n" + page))
     its process was killed by SIGKILL while sink[0] ran (by kill -9, or because the system had no memory left)
+    >>> print(_in_words(b"9 204800 0 0 0\n" + page))
+    its process was killed by SIGKILL while sink[0] ran (by kill -9; the kernel did not lack memory)
     >>> print(_in_words(b"768\n" + page))
     its process ended with exit code 3 while sink[0] ran (by os._exit, or by native code)
     >>> print(_in_words(b"768\n" + page + b"the process ends by os._exit(3) in execute at sink.py:7\n"))
     its process ended by os._exit(3) in execute at sink.py:7
     """
     status, _, rest = report.partition(b"\n")
-    code = os.waitstatus_to_exitcode(int(status))
+    of_process, *of_memory = map(int, status.split())
+    code, memory = os.waitstatus_to_exitcode(of_process), MemoryAtEnd(*of_memory) if of_memory else NOT_KNOWN
     page, output = rest[:_PAGE], rest[_PAGE:].decode(errors="replace")
     threads = (
         line.split(" ", 1) for line in page[_TASK:].decode(errors="replace").strip("\0\1").splitlines()
@@ -226,8 +250,12 @@ def _in_words(report: bytes) -> str:
         if by := _BY_CODE.findall(output)[-1:]:
             return f"its process ended by {by[0]}"
         return f"its process ended with exit code {code}{while_} (by os._exit, or by native code)"
+    if code == -signal.SIGKILL and memory.why:
+        has = f" The worker has {of_worker}." if of_worker else ""
+        return f"its process was killed by the kernel{while_}: {memory.why}.{has} {_MORE_MEMORY}"
     if code == -signal.SIGKILL:
         why = " (by kill -9, or because the system had no memory left)"
+        why = " (by kill -9; the kernel did not lack memory)" if memory.is_known else why
     return f"its process was killed by {_name(-code)}{while_}{why}"
 
 

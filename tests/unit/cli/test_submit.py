@@ -72,7 +72,8 @@ def test_the_command_for_a_cluster(project, home, tmp_path):
         f"{home}/bin/spark-submit", "--master", "yarn", "--deploy-mode", "cluster", "--name", "flow",
         "--py-files", f"{staging}/modules.zip",
         "--archives", f"{staging}/project.zip#{SHIPPED_PROJECT},hdfs:///more.zip#more",
-        "--conf", "spark.executor.memory=4g", "--conf", "spark.jars.packages=g:a:1",
+        "--conf", "spark.executor.memory=4g", "--conf", "spark.executor.memoryOverhead=1000m",
+        "--conf", "spark.jars.packages=g:a:1",
         f"{staging}/stormspark_job.py", "run", "flow.py:build", "--workers", "4", "--seconds", "5.0",
         "--checkpoint", "hdfs:///flow", "--trigger", "continuous", "--allow", "nothing-done",
         "-c", "topology.debug=true", "-c", 'my.key="2"',
@@ -82,6 +83,20 @@ def test_the_command_for_a_cluster(project, home, tmp_path):
         assert archive.namelist() == ["data/words.txt", "flow.py", "script.rb"]
         assert archive.getinfo("script.rb").external_attr >> 16 & 0o111, "scripts stay executable"
     assert zipfile.ZipFile(staging / "modules.zip").namelist() == ["flow.py"]
+
+
+def test_executors_get_room_for_their_workers(project, home):
+    """Where nothing limits a container, nothing is added; what the user has set stays, with a warning if it is too little."""
+    cluster = ("--workers", "4", "--dry-run", "--checkpoint", "hdfs:///flow")
+    _, printed, said = submitted("flow.py", *YARN, *cluster, "--num-executors", "4")
+    assert "spark.executor.memoryOverhead=800m" in printed
+    assert "spark.executor.memoryOverhead" not in said
+    _, printed, said = submitted("flow.py", *YARN, *cluster, "-c", "spark.executor.memoryOverhead=500m")
+    assert "spark.executor.memoryOverhead=500m" in printed
+    assert "but spark.executor.memoryOverhead is 500m: the cluster may kill it; set" in said
+    assert "each executor has 2 workers, but spark.executor.cores is 1" in said
+    _, printed, _ = submitted("flow.py", "--master", "spark://127.0.0.1:7077", "--workers", "4", "--dry-run")
+    assert "memoryOverhead" not in printed
 
 
 def test_the_same_project_is_the_same_archive(project, home, tmp_path):

@@ -35,6 +35,10 @@ workers (topology.workers is 2)
   worker 0: count[0]=3, count[1]=4, total[0]=7
   worker 1: count[2]=5, count[3]=6, words[0]=8
 
+memory beside Spark's JVM
+  a worker: 284 MB (Python 120, tuples that wait 100, kept replies 64)
+  a Spark executor with 1 worker: spark.executor.memoryOverhead=850m
+
 a batch
   superstep 0: spouts emit; tuples travel on inside their worker
   repartitionById(2, worker) -> superstep 1

@@ -10,7 +10,10 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark import TopologyBuilder
+from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.spark.executors import Executors
+from stormspark.testing import TestWordSpout
 
 
 class Listed:
@@ -18,12 +21,16 @@ class Listed:
 
     def __init__(self, name: str) -> None:
         self.name, self.there = name, True
+        self.reason: str | None = None
 
     def id(self) -> str:
         return self.name
 
     def isActive(self) -> bool:  # noqa: N802 - Spark's
         return self.there
+
+    def removeReason(self) -> Any:  # noqa: N802 - Spark's
+        return SimpleNamespace(isDefined=lambda: self.reason is not None, get=lambda: self.reason)
 
 
 @pytest.fixture
@@ -79,3 +86,42 @@ def test_an_executor_that_was_lost_before_the_topology_started_explains_no_failu
     assert not executors.took_workers({3})
     listed[2].there = False
     assert executors.took_workers({3})
+
+
+def planned() -> PhysicalPlan:
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout(), parallelism=2)
+    return plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Container killed by YARN for exceeding physical memory limits. 1.5 GB of 1.4 GB physical memory used.",
+        "The executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).",
+    ],
+)
+def test_an_executor_whose_container_had_too_little_memory_names_the_setting(
+    executors: Executors, listed: list[Listed], reason: str
+) -> None:
+    assert executors.why_lost(planned(), {3}) == ""
+    listed[2].there, listed[2].reason = False, reason
+    text = executors.why_lost(planned(), {3})
+    assert text.startswith(f"; Spark has lost executor 1: {reason.rstrip('.')}. Its container ")
+    assert "set spark.executor.memoryOverhead to 800m or more" in text
+    assert executors.why_lost(planned(), {3}) == "", "that was an earlier attempt"
+
+
+def test_another_end_of_an_executor_is_told_as_spark_tells_it(
+    executors: Executors, listed: list[Listed]
+) -> None:
+    listed[1].there, listed[1].reason = False, "Remote RPC client disassociated"
+    listed[2].there = False
+    assert (
+        executors.why_lost(planned(), {3}) == "; Spark has lost executor 0: Remote RPC client disassociated"
+    )
+
+
+def test_an_executor_that_was_given_back_is_not_told_of(executors: Executors, listed: list[Listed]) -> None:
+    listed[1].there, listed[1].reason = False, "Executor killed by driver."
+    assert executors.why_lost(planned(), set()) == ""

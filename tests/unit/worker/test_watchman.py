@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from stormspark.worker.host.lifeline import is_alive
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import ProcessId
 from stormspark.worker.host.watchman import how_it_ended, report_of
@@ -48,14 +51,40 @@ watchman.note_task("sink[0]")
 NATIVE_EXIT = "ctypes.CDLL(None)._exit(3)"
 
 
-def ended(folder: Path, end: str) -> str | None:
-    """Let a worker end like this, and return how it has ended."""
+def ended(folder: Path, end: str, group: Path | None = None) -> str | None:
+    """Let a worker end like this, in a control group, and return how it has ended."""
     script = folder / "user_script.py"
     script.write_text(WORKER.format(end=end))
-    started = subprocess.run([sys.executable, script, folder], stdout=subprocess.PIPE, check=True, text=True)
+    command = [sys.executable, str(script), str(folder)]
+    if group is not None:
+        command = ["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(group / "cgroup.procs"), *command]
+    started = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     pid, since = map(int, started.stdout.split())
     nimbus = Endpoint(str(folder / "nimbus"), None)
-    return how_it_ended(ProcessId("here", pid, since), report_of(nimbus, 2, 5))
+    process = ProcessId("here", pid, since)
+    wait_for(lambda: not is_alive(process))
+    return how_it_ended(process, report_of(nimbus, 2, 5), "spout[0], sink[0]")
+
+
+@pytest.fixture
+def limited_group() -> Iterator[Path]:
+    """A control group with a limit of 150 MB, where this process may make one."""
+    root = Path("/sys/fs/cgroup")
+    old, new = root / "memory" / f"stormspark-{os.getpid()}", root / f"stormspark-{os.getpid()}"
+    group, limit = (old, "memory.limit_in_bytes") if old.parent.exists() else (new, "memory.max")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        try:
+            (group / limit).write_text(str(150 << 20))
+        except OSError as error:
+            pytest.skip(f"no limit of memory can be set here: {error}")
+        yield group
+        wait_for(lambda: not (group / "cgroup.procs").read_text())
+    finally:
+        group.rmdir()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +98,7 @@ def ended(folder: Path, end: str) -> str | None:
         ),
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
-            r"was killed by SIGKILL while sink\[0\] ran \(by kill -9, or because the system had no memory left\)",
+            r"was killed by SIGKILL while sink\[0\] ran \(by kill -9; the kernel did not lack memory\)",
         ),
         ("os.kill(os.getpid(), signal.SIGTERM)", r"was killed by SIGTERM while sink\[0\] ran"),
         ("os._exit(3)", r"ended by os\._exit\(3\) in <module> at .*user_script\.py:24"),
@@ -89,6 +118,18 @@ def test_the_signal_or_the_exit_code_and_the_task_are_named(tmp_path: Path, end:
         "while sink[0] ran on the worker's thread\n" in (tmp_path / "worker-2.out").read_text()
         or "None" in end
     )
+
+
+def test_the_limit_of_the_container_is_named(tmp_path: Path, limited_group: Path) -> None:
+    tmp_path.chmod(0o700)
+    how = ended(tmp_path, "taken = []\nwhile True: taken.append(b'x' * (1 << 20))", limited_group)
+    assert how is not None
+    assert re.match(
+        r"its process was killed by the kernel while sink\[0\] ran: the memory limit of its container, 150 MB, was reached, and "
+        r"the process itself had used up to 1\d\d MB. The worker has spout\[0\], sink\[0\]. Give the container more memory: ",
+        how,
+    ), how
+    assert "killed by signal 9 for lack of memory (" in (tmp_path / "worker-2.out").read_text()
 
 
 def test_a_worker_that_ends_in_order_leaves_no_report_and_no_watchman(tmp_path: Path) -> None:

@@ -1,0 +1,237 @@
+"""Estimates the memory and the cores that workers need beside the JVM of a Spark executor, and names the settings that fit.
+
+Spark gives an executor's container memory for its JVM, and a little more (``spark.executor.memoryOverhead``). Workers are
+processes of their own in the same container, and so are Spark's Python processes, which carry frames. If they need more than this
+little, the kernel or the cluster kills a process. So a plan says what they need:
+
+    a worker = Python and what it imports + the tuples that may wait + the replies that are kept + what components declare
+    an executor = its workers + a Python process for each task that runs at once + what its JVM needs outside of its heap
+
+What the components themselves hold can't be known. Users of Storm declare it (``set_memory_load``, A9), and it counts here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stormspark.cores import slots
+from stormspark.plan.physical import PhysicalPlan
+
+__all__ = [
+    "OVERHEAD",
+    "ExecutorNeeds",
+    "WorkerNeeds",
+    "executor_needs",
+    "limits_memory",
+    "mebibytes",
+    "requested_executors",
+    "shortfalls",
+    "worker_needs",
+]
+
+OVERHEAD, PYSPARK_MEMORY = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
+_CORES, _HEAP, _FACTOR = (
+    "spark.executor.cores",
+    "spark.executor.memory",
+    "spark.executor.memoryOverheadFactor",
+)
+
+#: Measured: a worker without tuples, and one of Spark's Python processes that carries frames.
+_PYTHON_MB, _CARRIER_MB = 120, 150
+#: Measured: how much more address space than memory a worker takes, before it has threads. ``spark.executor.pyspark.memory``
+#: limits the address space, which has libraries that nobody reads.
+_ADDRESSES_MB = 600
+#: Spark's own rule for the memory of a JVM outside of its heap.
+_LEAST_OVERHEAD_MB, _OVERHEAD_FACTOR, _HEAP_MB = 384, 0.1, 1024
+#: Storm's keys for the memory of each instance (A9).
+_DECLARED = (
+    "topology.component.resources.onheap.memory.mb",
+    "topology.component.resources.offheap.memory.mb",
+)
+_UNITS = {"": 0, "k": -10, "kb": -10, "m": 0, "mb": 0, "g": 10, "gb": 10, "t": 20, "tb": 20}
+#: Cluster managers that end what takes more memory than was requested.
+_LIMITING = ("yarn", "k8s:")
+
+
+@dataclass(frozen=True)
+class WorkerNeeds:
+    """The megabytes (MiB) that a worker may need."""
+
+    python_mb: int
+    #: For tuples that wait, up to the high mark at which spouts are slowed down.
+    queues_mb: int
+    #: For replies that Spark may request again.
+    replies_mb: int
+    #: What the worker's components declare.
+    declared_mb: int
+
+    @property
+    def memory_mb(self) -> int:
+        """All of it."""
+        return self.python_mb + self.queues_mb + self.replies_mb + self.declared_mb
+
+    @property
+    def addresses_mb(self) -> int:
+        """The address space that the worker may need, which ``spark.executor.pyspark.memory`` limits."""
+        return self.memory_mb + _ADDRESSES_MB
+
+    def __str__(self) -> str:
+        parts = [
+            f"Python {self.python_mb}",
+            f"tuples that wait {self.queues_mb}",
+            f"kept replies {self.replies_mb}",
+        ]
+        parts += [f"its components {self.declared_mb}"] if self.declared_mb else []
+        return f"{self.memory_mb} MB ({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class ExecutorNeeds:
+    """What one Spark executor needs for ``workers`` workers beside its JVM, if it runs ``slots`` tasks at once."""
+
+    workers: int
+    slots: int
+    worker: WorkerNeeds
+    overhead_mb: int
+
+
+def worker_needs(plan: PhysicalPlan, worker: int | None = None) -> WorkerNeeds:
+    """Return what a worker may need. Without a number, it is the worker whose components declare most.
+
+    >>> from stormspark import TopologyBuilder
+    >>> from stormspark.plan import plan_topology
+    >>> from stormspark.testing import TestWordSpout
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", TestWordSpout(), parallelism=4).set_memory_load(200)
+    >>> print(worker_needs(plan_topology(builder.create_topology("demo", {"topology.workers": 2}))))
+    684 MB (Python 120, tuples that wait 100, kept replies 64, its components 400)
+    """
+    settings = plan.settings
+    declared = [0.0] * plan.workers
+    for task in plan.tasks.values():
+        own = plan.components[task.component].own_conf
+        declared[task.worker] += sum(float(own.get(key) or 0) for key in _DECLARED)
+    replies = settings.replies_memory_bytes if plan.last_superstep else 0
+    return WorkerNeeds(
+        _PYTHON_MB,
+        _mebibytes_of(settings.worker_byte_marks[0]),
+        _mebibytes_of(replies),
+        math.ceil(max(declared) if worker is None else declared[worker]),
+    )
+
+
+def executor_needs(
+    plan: PhysicalPlan, conf: Mapping[str, Any], executors: int | None = None, cores: int | None = None
+) -> ExecutorNeeds:
+    """Return what each Spark executor needs.
+
+    ``conf`` are Spark's settings. ``executors`` and ``cores`` (per executor) count if they are known; otherwise the settings say
+    how many there are, or there is a worker for each task that an executor runs at once.
+    """
+    cores = cores or _number(conf, _CORES) or 1
+    at_once = slots(cores, conf)
+    executors = executors or _number(conf, "spark.executor.instances")
+    workers = math.ceil(plan.workers / executors) if executors else min(at_once, plan.workers)
+    worker = worker_needs(plan)
+    overhead = workers * worker.memory_mb + at_once * _CARRIER_MB + _overhead_of_jvm(conf)
+    return ExecutorNeeds(workers, at_once, worker, math.ceil(overhead / 50) * 50)
+
+
+def shortfalls(needs: ExecutorNeeds, conf: Mapping[str, Any], master: str) -> Iterator[str]:
+    """Yield a sentence for each setting of Spark that is too small for ``needs``: what is needed, what is set, what to do.
+
+    Only YARN and Kubernetes limit a container's memory. ``spark.executor.pyspark.memory`` is a limit everywhere.
+    """
+    each = "its worker" if needs.workers == 1 else f"its {needs.workers} workers"
+    given = mebibytes(conf.get(OVERHEAD))
+    limited = mebibytes(conf.get(PYSPARK_MEMORY))
+    cores = _number(conf, _CORES) or 1
+    if limits_memory(master):
+        has = _default_overhead(conf, master) if given is None else given
+        has += limited or 0  # the container is larger by that
+        if has < needs.overhead_mb:
+            is_set = (
+                f"{OVERHEAD} is {conf[OVERHEAD]}"
+                if given is not None
+                else f"{OVERHEAD} is not set, so there are"
+            )
+            yield (
+                f"each executor needs about {needs.overhead_mb} MB beside its JVM for {each} of {needs.worker} and for Spark's "
+                f"Python, but {is_set}{'' if given is not None else f' {has} MB'}: the cluster may kill it; set {OVERHEAD} to "
+                f"{needs.overhead_mb}m or more"
+            )
+        at_once = cores if needs.workers > cores else 0
+        if at_once:
+            yield (
+                f"each executor has {needs.workers} workers, but {_CORES} is {cores}, so at most {cores} of them compute at the "
+                f"same time: set {_CORES} to {needs.workers}, or request more executors"
+            )
+    if limited is not None and limited // cores < needs.worker.addresses_mb:
+        yield (
+            f"{PYSPARK_MEMORY} is {conf[PYSPARK_MEMORY]}, so Spark limits each Python process, and each worker, to "
+            f"{limited // cores} MB of addresses, but a worker needs about {needs.worker.addresses_mb} MB of them: remove that "
+            f"setting and use {OVERHEAD}, or set it to {needs.worker.addresses_mb * cores}m or more"
+        )
+
+
+def requested_executors(conf: Mapping[str, Any], master: str) -> int | None:
+    """Return how many executors a session on ``master`` requests; None if the settings don't say so.
+
+    >>> requested_executors({}, "yarn"), requested_executors({"spark.executor.instances": "5"}, "k8s://host")
+    (2, 5)
+    >>> requested_executors({"spark.dynamicAllocation.enabled": "true"}, "yarn") is None
+    True
+    """
+    if conf.get("spark.dynamicAllocation.enabled") == "true":
+        return None
+    return _number(conf, "spark.executor.instances") or (2 if limits_memory(master) else None)
+
+
+def limits_memory(master: str) -> bool:
+    """Whether the cluster ends an executor that takes more memory than was requested.
+
+    >>> [limits_memory(master) for master in ("yarn", "k8s://https://host:443", "spark://host:7077", "local[4]")]
+    [True, True, False, False]
+    """
+    return master.startswith(_LIMITING)
+
+
+def mebibytes(value: object) -> int | None:
+    """Read an amount of memory as Spark writes it. A number without a unit is in MiB. Return None for any other value.
+
+    >>> [mebibytes(value) for value in ("2g", "512m", "1024", 7, "1 t", "524288k", "much", None)]
+    [2048, 512, 1024, 7, None, 512, None, None]
+    """
+    found = re.fullmatch(r"(\d+)([a-z]{0,2})", str(value).lower())
+    if found is None or found[2] not in _UNITS:
+        return None
+    shift = _UNITS[found[2]]
+    return int(found[1]) << shift if shift >= 0 else int(found[1]) >> -shift
+
+
+def _mebibytes_of(size: int) -> int:
+    return math.ceil(size / (1 << 20))
+
+
+def _overhead_of_jvm(conf: Mapping[str, Any]) -> int:
+    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
+    return max(_LEAST_OVERHEAD_MB, math.ceil(heap * _OVERHEAD_FACTOR))
+
+
+def _default_overhead(conf: Mapping[str, Any], master: str) -> int:
+    """Return the overhead that Spark requests if nobody says how much. On Kubernetes it requests more for a program in Python."""
+    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
+    try:
+        factor = float(conf[_FACTOR])
+    except (KeyError, TypeError, ValueError):
+        factor = 0.4 if master.startswith("k8s:") else _OVERHEAD_FACTOR
+    return max(_LEAST_OVERHEAD_MB, math.ceil(heap * factor))
+
+
+def _number(conf: Mapping[str, Any], key: str) -> int | None:
+    text = str(conf.get(key, ""))
+    return int(text) if text.isdecimal() and int(text) else None
