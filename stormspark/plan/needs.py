@@ -80,13 +80,13 @@ class WorkerNeeds:
         return self.memory_mb + _ADDRESSES_MB
 
     def __str__(self) -> str:
-        parts = [
-            f"Python {self.python_mb}",
-            f"tuples that wait {self.queues_mb}",
-            f"kept replies {self.replies_mb}",
-        ]
-        parts += [f"its components {self.declared_mb}"] if self.declared_mb else []
-        return f"{self.memory_mb} MB ({', '.join(parts)})"
+        parts = {
+            "Python": self.python_mb,
+            "tuples that wait": self.queues_mb,
+            "kept replies": self.replies_mb,
+            "its components": self.declared_mb,
+        }
+        return f"{self.memory_mb} MB ({', '.join(f'{name} {size}' for name, size in parts.items() if size)})"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def worker_needs(plan: PhysicalPlan, worker: int | None = None) -> WorkerNeeds:
     >>> builder = TopologyBuilder()
     >>> _ = builder.set_spout("words", TestWordSpout(), parallelism=4).set_memory_load(200)
     >>> print(worker_needs(plan_topology(builder.create_topology("demo", {"topology.workers": 2}))))
-    684 MB (Python 120, tuples that wait 100, kept replies 64, its components 400)
+    620 MB (Python 120, tuples that wait 100, its components 400)
     """
     settings = plan.settings
     declared = [0.0] * plan.workers
