@@ -5,11 +5,11 @@ forwarder asks nimbus where a worker is, and nimbus may order this forwarder to 
 reports that it is ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders. So if an order is lost,
 the worker gets it with the next answer.
 
-Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. A
-connection's first message shows whether a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's
-Python processes there are 400 connections and 400 threads. Nearly all of the threads wait, because a worker sends something only
-every five seconds. A forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a
-reply. While a worker starts, a question may take minutes to answer; its thread just waits.
+Each process has one connection to nimbus. One condition variable guards all state. A connection's first message shows whether
+a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's Python processes there are 400 connections.
+Little happens on them: a worker sends something only every five seconds, and a forwarder only when it has a new worker to find,
+or every five seconds while it waits for a reply. So a few threads serve all of them (`stormspark.spark.switchboard`). While a
+worker starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.spark.java_errors import in_one_line
+from stormspark.spark.switchboard import Switchboard
 from stormspark.worker.busy import Busy
 from stormspark.worker.host.addresses import Address
 from stormspark.worker.host.connection import SILENCE_SECS, Connection, has_hung_up
@@ -207,6 +209,7 @@ class Nimbus:
         self._gathering: _Gathering | None = None
         self._error: BaseException | None = None
         self.key = Key.new(certificate)
+        self._switchboard = Switchboard("nimbus", silence_secs)
         self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)
         self.endpoint: Endpoint = self._door.endpoint
 
@@ -394,6 +397,7 @@ class Nimbus:
                 connection.hang_up()
         for link in links:
             link.send(self._orders._replace(exit=True))
+        self._switchboard.close()
 
     def validate(self) -> None:
         """Check every invariant; raises `AssertionError`."""
@@ -402,48 +406,56 @@ class Nimbus:
 
     # -- connections -----------------------------------------------------------------------------------------
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, connection: Connection) -> bool:
+        """Serve a new connection. Return whether the switchboard has it now, and closes it."""
         first = connection.recv()
         if isinstance(first, Hello):
-            self._serve_worker(connection, first)
-        else:
-            self._serve_forwarder(connection, first)
+            return self._serve_worker(connection, first)
+        return self._serve_forwarder(connection, first)
 
-    def _serve_forwarder(self, connection: Connection, message: Any) -> None:
-        promised: dict[
-            int, int
-        ] = {}  # the workers that this process was asked to start, and their incarnations
+    def _serve_forwarder(self, connection: Connection, first: Any) -> bool:
+        #: The workers that this process was asked to start, and their incarnations.
+        promised: dict[int, int] = {}
         with self._changed:
             if self._door.is_closed:
-                return
+                return False
             self._forwarders.add(connection)
-        try:
-            while True:
-                if isinstance(message, Locate):
-                    answer = self._locate(message)
-                    if isinstance(answer, StartHere):
-                        promised[message.worker] = answer.incarnation
-                    elif isinstance(answer, There):
-                        promised.pop(message.worker, None)
-                    connection.send(answer)
-                elif isinstance(message, Offer):
-                    places = self._offer(message)
-                    if isinstance(places, Places):
-                        promised.update((worker, order.incarnation) for worker, order in places.orders)
-                    connection.send(places)
-                elif isinstance(message, Lost):
-                    self._lose_broken(message.worker, message.incarnation, message.reason, message.outside)
-                    connection.send(Refused(message.reason))
-                elif isinstance(message, StartFailed):
-                    self._start_failed(message)
-                    connection.send(Refused(message.text))
-                message = connection.recv()
-        finally:
+
+        def ended(error: BaseException) -> None:
             with self._changed:
                 self._forwarders.discard(connection)
                 for worker, incarnation in promised.items():
                     self._assignments.promise_broken(worker, incarnation)
                 self._changed.notify_all()
+
+        try:
+            self._answer(connection, first, promised)
+        except BaseException as error:
+            ended(error)
+            raise
+        self._switchboard.add(connection, partial(self._answer, connection, promised=promised), ended)
+        return True
+
+    def _answer(self, connection: Connection, message: Any, promised: dict[int, int]) -> None:
+        """Answer a forwarder's message."""
+        if isinstance(message, Locate):
+            answer = self._locate(message)
+            if isinstance(answer, StartHere):
+                promised[message.worker] = answer.incarnation
+            elif isinstance(answer, There):
+                promised.pop(message.worker, None)
+            connection.send(answer)
+        elif isinstance(message, Offer):
+            places = self._offer(message)
+            if isinstance(places, Places):
+                promised.update((worker, order.incarnation) for worker, order in places.orders)
+            connection.send(places)
+        elif isinstance(message, Lost):
+            self._lose_broken(message.worker, message.incarnation, message.reason, message.outside)
+            connection.send(Refused(message.reason))
+        elif isinstance(message, StartFailed):
+            self._start_failed(message)
+            connection.send(Refused(message.text))
 
     def _offer(self, offer: Offer) -> Places | Refused:
         """Wait until enough Spark executors have made offers. Return the workers to start beside the one that made this offer."""
@@ -489,7 +501,7 @@ class Nimbus:
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
 
-    def _serve_worker(self, connection: Connection, hello: Hello) -> None:
+    def _serve_worker(self, connection: Connection, hello: Hello) -> bool:
         link = _Link(
             hello.worker,
             hello.incarnation,
@@ -503,22 +515,22 @@ class Nimbus:
             known = self._welcome(link)
         if not known:
             connection.send(Refused("the driver does not expect this worker"))
-            return
+            return False
+        self._switchboard.add(connection, partial(self._receive, link), partial(self._end_of_worker, link))
+        return True
+
+    def _end_of_worker(self, link: _Link, error: BaseException) -> None:
+        """Give up a worker whose connection has ended."""
         reason, outside = "its process is gone", False
-        try:
-            while True:
-                self._receive(link, connection.recv())
-        except OSError as error:
+        if isinstance(error, OSError):
             reason, outside = f"its connection broke: {error}", not has_hung_up(error)
-            raise
-        finally:
-            with self._changed:
-                current = self._links.get(hello.worker) is link
-                if current:
-                    del self._links[hello.worker]
-                self._changed.notify_all()
+        with self._changed:
+            current = self._links.get(link.worker) is link
             if current:
-                self._lose_broken(hello.worker, hello.incarnation, reason, outside)
+                del self._links[link.worker]
+            self._changed.notify_all()
+        if current:
+            self._lose_broken(link.worker, link.incarnation, reason, outside)
 
     def _welcome(self, link: _Link) -> bool:
         """Give an expected worker its plan, its state, and the rows that earlier incarnations left open, before any orders.
@@ -666,9 +678,7 @@ class Nimbus:
             known = self._assignments.is_current(worker, incarnation) and self._assignments.ending is None
             process = self._assignments.seats[worker].process
         if known and process is not None and process.host == socket.gethostname():
-            how = how_it_ended(
-                process, report_of(self.endpoint, worker, incarnation), self._tasks_of(worker)
-            )
+            how = how_it_ended(process, report_of(self.endpoint, worker, incarnation), self._tasks_of(worker))
             if how is not None:
                 reason, outside = how, False
         self._lose(worker, incarnation, reason, outside=outside)

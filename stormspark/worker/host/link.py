@@ -69,7 +69,8 @@ class Door:
     """A listening endpoint. It passes each authenticated connection to ``serve``, in a thread of its own.
 
     If ``address`` is None, the door listens only at the socket file. ``serve`` may raise `OSError` or `EOFError` when its peer
-    goes away. Such an error ends only this connection.
+    goes away. Such an error ends only this connection. When ``serve`` returns, the connection is closed, unless ``serve`` returns
+    true: then somebody else closes it.
 
     Raises `UnsupportedEnvironmentError` if no process can listen at that address.
     """
@@ -79,7 +80,7 @@ class Door:
         unix: str,
         address: Address | None,
         key: Key,
-        serve: Callable[[Connection], None],
+        serve: Callable[[Connection], bool | None],
         name: str,
         silence_secs: float = SILENCE_SECS,
     ) -> None:
@@ -154,7 +155,8 @@ class Door:
             raise
 
     def _welcome(self, connection: Connection, strangers: _Strangers) -> None:
-        with connection, contextlib.suppress(OSError, EOFError):
+        kept: bool | None = False
+        try:
             try:
                 proved = self._prove(connection)
             finally:
@@ -162,7 +164,12 @@ class Door:
             if proved and in_time:
                 connection.send_bytes(_COME_IN)
                 connection.deadline = None
-                self._serve(connection)
+                kept = self._serve(connection)
+        except (OSError, EOFError):
+            pass
+        finally:
+            if not kept:
+                connection.close()
 
     def _prove(self, connection: Connection) -> bool:
         """Do the handshake with a stranger. Return false if the stranger does not know the key, or uses another protocol."""
