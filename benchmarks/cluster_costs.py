@@ -25,6 +25,7 @@ from benchmarks import scale_cases
 from benchmarks.cpu import CpuMeter, busy_cores, machine
 from benchmarks.document import write_between
 from benchmarks.places import ROOT
+from stormspark.plan.partitions import partitions_for
 
 _CALLS = 300
 _DOCUMENT = ROOT / "docs" / "scale.md"
@@ -118,26 +119,32 @@ def markdown(figures: dict[str, Any]) -> str:
     """What a batch of the word count costs on so many workers."""
     task_ms, block_us, frame_us = figures["task_ms"], figures["block_us"], figures["frame_us"]
     rows = {
-        f"driver and executors: {_EXCHANGES + 1} w tasks of {task_ms:.2f} ms, at most": (
-            lambda w: _ms((_EXCHANGES + 1) * w * task_ms)
+        "p: partitions of a superstep": lambda w: f"{partitions_for(w):,}",
+        f"driver and executors: {_EXCHANGES + 1} p tasks of {task_ms:.2f} ms, at most": (
+            lambda w: _ms((_EXCHANGES + 1) * partitions_for(w) * task_ms)
         ),
+        "the same with a partition for each worker": lambda w: _ms((_EXCHANGES + 1) * w * task_ms),
         f"driver: w reports of {figures['report_us']:.0f} us": lambda w: _ms(w * figures["report_us"] / 1000),
-        f"driver: sizes of blocks, {_EXCHANGES} w^2 bytes": lambda w: f"{_EXCHANGES * w * w / 1e3:,.1f} kB",
+        f"driver: sizes of blocks, {_EXCHANGES} p^2 bytes": (
+            lambda w: f"{_EXCHANGES * partitions_for(w) ** 2 / 1e3:,.1f} kB"
+        ),
         f"each worker: 2 x {_EXCHANGES} (w - 1) frames of {frame_us:.0f} us": (
             lambda w: _ms(2 * _EXCHANGES * (w - 1) * frame_us / 1000)
         ),
-        f"each executor: {_EXCHANGES} w blocks of {block_us:.1f} us": (
-            lambda w: _ms(_EXCHANGES * w * block_us / 1000)
+        f"each partition: {_EXCHANGES} p blocks of {block_us:.1f} us": (
+            lambda w: _ms(_EXCHANGES * partitions_for(w) * block_us / 1000)
         ),
-        "all executors: files of the shuffle": (
-            lambda w: f"{_EXCHANGES * w * w if w <= _BYPASS else 2 * _EXCHANGES * w:,}"
-        ),
+        "all executors: files of the shuffle": lambda w: f"{_files(partitions_for(w)):,}",
     }
     lines = ["| cost per batch of the word count | " + " | ".join(f"w = {w:,}" for w in _WORKERS) + " |"]
     lines.append("| --- |" + " --- |" * len(_WORKERS))
     for name, of in rows.items():
         lines.append(f"| {name} | " + " | ".join(of(w) for w in _WORKERS) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _files(partitions: int) -> int:
+    return _EXCHANGES * partitions**2 if partitions <= _BYPASS else 2 * _EXCHANGES * partitions
 
 
 def _ms(value: float) -> str:

@@ -304,6 +304,9 @@ class Settings:
     #: A worker keeps its replies, because Spark may repeat requests. It keeps this many bytes of them in memory, and the rest on
     #: disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
+    #: How many partitions, and so Spark tasks, a superstep has at most; 0: as many as workers, up to 32 workers; beyond, up to
+    #: eight workers share a partition, because Spark's driver schedules one task after another.
+    superstep_partitions: int = _setting("stormspark.superstep.partitions", 0, int, least=0)
     #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
     #: own. A row can't have 2 GiB, and the JVM needs about three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)

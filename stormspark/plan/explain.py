@@ -58,7 +58,7 @@ def explain_text(plan: PhysicalPlan) -> str:
     lines += ["", "a batch", f"  superstep 0: {spouts}; tuples travel on inside their worker"]
     for superstep in range(1, plan.last_superstep + 1):
         home = " (acks come home, the reports go to the driver)" if superstep == plan.last_superstep else ""
-        lines.append(f"  repartitionById({plan.workers}, worker) -> superstep {superstep}{home}")
+        lines.append(f"  repartitionById({plan.partitions}, worker) -> superstep {superstep}{home}")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from stormspark.api import WorkerHookDeclaration
 from stormspark.config import Settings
 from stormspark.grouping.base import Grouping
 from stormspark.plan.page import plan_html, plan_line
+from stormspark.plan.partitions import partitions_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,6 +176,11 @@ class PhysicalPlan:
     def executors(self) -> int:
         """The number of executors, in Storm's sense, of all components together."""
         return sum(component.parallelism for component in self.components.values())
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions of each superstep. Worker w is in partition ``w % partitions``."""
+        return partitions_for(self.workers, self.settings.superstep_partitions)
 
     @property
     def last_superstep(self) -> int:

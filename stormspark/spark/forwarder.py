@@ -34,11 +34,13 @@ import os
 import pickle
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from multiprocessing import AuthenticationError
+from multiprocessing.connection import wait
 from typing import NoReturn
 
 import pyarrow as pa
@@ -85,7 +87,8 @@ _LOOK_UP_SECS = 5.0
 class Attempt:
     """What all forwarders of one attempt have to know.
 
-    ``reason`` says why the previous attempt ended. ``supersteps`` is the number of supersteps per round.
+    ``reason`` says why the previous attempt ended. ``supersteps`` is the number of supersteps per round. Each superstep has
+    ``partitions`` partitions; 0 means one for each worker.
     """
 
     topology: str
@@ -107,6 +110,12 @@ class Attempt:
     ports: Ports = ANY_PORT
     #: How long a connection between two hosts may be silent.
     silence_secs: float = SILENCE_SECS
+    partitions: int = 0
+
+    def workers_of(self, partition: int) -> range:
+        """Return the workers whose frames are in a partition."""
+        partitions = self.partitions or self.workers
+        return range(partition % partitions, self.workers, partitions)
 
 
 def forwarder(
@@ -114,8 +123,8 @@ def forwarder(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep ``superstep`` for ``mapInArrow``.
 
-    With ``ticks``, the function takes tick rows instead of frames: one row per worker, which starts the round there. Spark's UI
-    shows ``name``. The function raises `WorkerLostError` if the worker is lost or the attempt is over.
+    With ``ticks``, the function takes tick rows instead of frames: one row per partition, which starts the round there. Spark's
+    UI shows ``name``. The function raises `WorkerLostError` if a worker is lost or the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -127,8 +136,15 @@ def forwarder(
             for _ in batches:
                 pass
             batches = ()
-        route = _route(attempt, partition % attempt.workers)
-        yield from route.exchange(_request(attempt, route, task, superstep, partition), batches)
+        workers = attempt.workers_of(partition)
+        if len(workers) == 1:
+            route = _route(attempt, workers[0])
+            yield from route.exchange(_request(attempt, route, task, superstep, workers[0]), batches)
+            return
+        _start_side_by_side(attempt, workers)
+        routes = {worker: _route(attempt, worker) for worker in workers}
+        requests = {w: _request(attempt, route, task, superstep, w) for w, route in routes.items()}
+        yield from _exchange_side_by_side(routes, requests, batches)
 
     forward.__name__ = name or forward.__name__
     return forward
@@ -284,6 +300,9 @@ class _Route:
     def __init__(self, attempt: Attempt, worker: int) -> None:
         self.incarnation = -1
         self._attempt, self._worker = attempt, worker
+        #: The request that is under way or was sent last, and how many record batches and rows of it were sent.
+        self._request: Request
+        self._sent = self._rows = 0
         there = self._locate()
         self.incarnation = there.incarnation
         try:
@@ -307,30 +326,68 @@ class _Route:
         """Send a whole request, wait for the reply, and yield the reply's record batches as they arrive."""
         whole = False
         try:
-            with self._unbroken(request):
-                self._connection.send(request)
-            sent = rows = 0
+            self.begin(request)
             for batch in batches:  # an error of this iterator is Spark's, not the worker's
-                with self._unbroken(request):
-                    self._connection.send_bytes(batch.serialize())
-                sent += 1
-                rows += batch.num_rows
-            with self._unbroken(request):
-                self._connection.send_bytes(b"")
-                self._connection.send(End(sent, rows))
-                reply = self._reply()
-            for _ in range(reply.batches):
-                with self._unbroken(request):
-                    message = self._connection.recv_bytes()
-                yield pa.ipc.read_record_batch(pa.py_buffer(message), FRAME_SCHEMA)
+                self.send(batch)
+            self.send_end()
+            while not self.has_reply(_LOOK_UP_SECS):
+                self.look_up()
+            yield from self.reply()
             whole = True
         finally:
             if not whole:
                 # Something has raised, or Spark has stopped reading half-way. In the middle of an exchange, a connection can't
                 # be used again.
                 self.close()
+
+    # -- the steps of an exchange ----------------------------------------------------------------------------
+
+    def begin(self, request: Request) -> None:
+        """Begin a request. Its record batches follow, and then its end mark."""
+        self._request, self._sent, self._rows = request, 0, 0
+        with self._unbroken():
+            self._connection.send(request)
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send a record batch of the request."""
+        with self._unbroken():
+            self._connection.send_bytes(batch.serialize())
+        self._sent += 1
+        self._rows += batch.num_rows
+
+    def send_end(self) -> None:
+        """Send the end mark, so that the worker runs the request."""
+        with self._unbroken():
+            self._connection.send_bytes(b"")
+            self._connection.send(End(self._sent, self._rows))
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the reply comes."""
+        return self._connection.fileno()
+
+    def has_reply(self, timeout: float) -> bool:
+        """Return whether the reply, or the end of the connection, comes within ``timeout`` seconds."""
+        with self._unbroken():
+            return self._connection.poll(timeout)
+
+    def look_up(self) -> None:
+        """Find out whether a worker that has not replied for a while may still do so. Raises `WorkerLostError`."""
+        with self._unbroken():
+            self._connection.look_for_silence()
+        there = self._nimbus.ask(Locate(self._attempt.attempt, self._worker))
+        if isinstance(there, Refused):
+            raise WorkerLostError(there.reason)
+
+    def reply(self) -> Iterator[pa.RecordBatch]:
+        """Yield the reply's record batches as they arrive. Raises `WorkerLostError` if the worker has rejected the request."""
+        with self._unbroken():
+            reply: Reply = self._connection.recv()
+        for _ in range(reply.batches):
+            with self._unbroken():
+                message = self._connection.recv_bytes()
+            yield pa.ipc.read_record_batch(pa.py_buffer(message), FRAME_SCHEMA)
         if reply.error is not None:
-            msg = f"worker {self._worker} rejected {request}: {reply.error}"
+            msg = f"worker {self._worker} rejected {self._request}: {reply.error}"
             raise WorkerLostError(msg)
 
     def is_over(self, now: Attempt) -> bool:
@@ -346,21 +403,14 @@ class _Route:
         self._connection.close()
 
     @contextlib.contextmanager
-    def _unbroken(self, request: Request) -> Iterator[None]:
+    def _unbroken(self) -> Iterator[None]:
+        request = self._request
         try:
             yield
         except (OSError, EOFError) as error:
             place = f"superstep {request.superstep} of batch {request.batch}"
             why = f": {error}" if str(error) else ""
             self._lost(f"its connection broke in {place}{why}", error, outside=not has_hung_up(error))
-
-    def _reply(self) -> Reply:
-        while not self._connection.poll(_LOOK_UP_SECS):
-            there = self._nimbus.ask(Locate(self._attempt.attempt, self._worker))
-            if isinstance(there, Refused):
-                raise WorkerLostError(there.reason)
-        reply: Reply = self._connection.recv()
-        return reply
 
     def _locate(self) -> There:
         """Find the worker, and start it if nimbus orders that."""
@@ -377,6 +427,71 @@ class _Route:
 
     def _lost(self, reason: str, error: BaseException, *, outside: bool) -> NoReturn:
         _lost(self._attempt, self._worker, self.incarnation, reason, error, outside=outside)
+
+
+def _exchange_side_by_side(
+    routes: Mapping[int, _Route], requests: Mapping[int, Request], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Exchange the frames of one partition with several workers, which run the superstep at the same time.
+
+    Yield the workers' replies in the order in which they come.
+    """
+    whole = False
+    try:
+        for worker, route in routes.items():
+            route.begin(requests[worker])
+        for batch in batches:
+            for worker, part in _by_worker(batch):
+                routes[worker].send(part)
+        for route in routes.values():
+            route.send_end()
+        waiting = {route.fileno(): route for route in routes.values()}
+        while waiting:
+            ready = wait(list(waiting), _LOOK_UP_SECS)
+            if not ready:
+                for route in waiting.values():
+                    route.look_up()
+            for descriptor in list(waiting):
+                # With TLS, what came may be no part of a message.
+                if descriptor in ready and waiting[descriptor].has_reply(0):
+                    yield from waiting.pop(descriptor).reply()
+        whole = True
+    finally:
+        if not whole:
+            for route in routes.values():  # see `_Route.exchange`
+                route.close()
+
+
+def _by_worker(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Divide frames by the workers that they go to, and keep their order for each worker.
+
+    >>> from stormspark.wire import Frame, frames_to_batch
+    >>> frames = frames_to_batch([Frame(5, 1, 0, 0, 1, b"a"), Frame(2, 1, 0, 1, 1, b"b"), Frame(5, 1, 0, 2, 1, b"c")])
+    >>> [(worker, part.column("sequence").to_pylist()) for worker, part in _by_worker(frames)]
+    [(2, [1]), (5, [0, 2])]
+    """
+    targets = batch.column(0).to_numpy()
+    if not len(targets):
+        return
+    order = targets.argsort(kind="stable")
+    ordered = targets[order]
+    begins = [0, *((ordered[1:] != ordered[:-1]).nonzero()[0] + 1).tolist(), len(ordered)]
+    if len(begins) > 2:  # more than one worker
+        batch = batch.take(pa.array(order))
+    for begin, end in pairwise(begins):
+        yield int(ordered[begin]), batch.slice(begin, end - begin)
+
+
+def _start_side_by_side(attempt: Attempt, workers: Iterable[int]) -> None:
+    """Start those of the workers that nimbus wants to be started here, at the same time. One after the other, as `_route` starts
+    them, each would first open its tasks.
+    """
+    unknown = [worker for worker in workers if _name(attempt, worker) not in _routes]
+    answers = {worker: _nimbus_of(attempt).ask(Locate(attempt.attempt, worker)) for worker in unknown}
+    orders = {worker: answer for worker, answer in answers.items() if isinstance(answer, StartHere)}
+    if orders:
+        with ThreadPoolExecutor(len(orders)) as pool:
+            list(pool.map(lambda worker: _start(attempt, worker, orders[worker]), orders))
 
 
 def _start(attempt: Attempt, worker: int, order: StartHere) -> None:

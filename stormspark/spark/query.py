@@ -1,9 +1,10 @@
 """Builds the Spark query of a physical plan: the chain of supersteps, without the code that drives it.
 
-    one tick row per worker, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> reports -> foreachBatch
+    one tick row per partition, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> reports -> foreachBatch
 
-Superstep k is a `mapInArrow` stage with the forwarder. An exchange puts the frames for worker w into partition w. The chain never
-splits, because Spark would compute the part before a split twice.
+Superstep k is a `mapInArrow` stage with the forwarder. An exchange puts the frames for worker w into partition w, or, if
+workers share partitions, into partition w % partitions. The chain never splits, because Spark would compute the part before a
+split twice.
 
 A batch of several rounds runs its further rounds through the same supersteps, as Spark jobs of their own (`round_query`).
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from stormspark.plan.explain import superstep_names
 from stormspark.plan.physical import PhysicalPlan
@@ -40,14 +41,13 @@ def data_query(
     are the streams of the plan's source spouts. Superstep 0 has the partitions of these streams and those of the tick rows.
     """
     if available_now:
-        ticks = endless_ticks(session, plan.workers)
+        ticks = endless_ticks(session, plan.partitions)
     else:
-        # One row per worker and batch, each row in a partition of its own. A row's time follows from the batch's number, and not
-        # from the clock.
+        # One row per partition and batch. A row's time follows from the batch's number, and not from the clock.
         ticks = (
             session.readStream.format("rate-micro-batch")
-            .option("rowsPerBatch", plan.workers)
-            .option("numPartitions", plan.workers)
+            .option("rowsPerBatch", plan.partitions)
+            .option("numPartitions", plan.partitions)
             .load()
         )
     names = superstep_names(plan)
@@ -63,7 +63,7 @@ def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> 
 
     To run it a second time, plan it anew with ``.select("*")``, because Spark runs the exchanges of a plan only once.
     """
-    ticks = session.range(0, plan.workers, 1, plan.workers)
+    ticks = session.range(0, plan.partitions, 1, plan.partitions)
     names = superstep_names(plan)
     first = ticks.mapInArrow(forwarder(attempt, 0, name=names[0], ticks=True), FRAME_DDL)
     return _to_the_reports(first, plan, attempt, names)
@@ -86,9 +86,11 @@ def _to_the_reports(
     frames: DataFrame, plan: PhysicalPlan, attempt: Attempt, names: Sequence[str]
 ) -> DataFrame:
     """Append all further supersteps, from number 1 on, to the output of superstep 0."""
+    # The frames for worker w go to partition w % partitions (`Attempt.workers_of`).
+    partition = "target" if plan.partitions == plan.workers else functions.col("target") % plan.partitions
     for superstep in range(1, plan.last_superstep + 1):
         # The reports of the last superstep need no exchange, because the driver collects them from any partition.
-        frames = frames.repartitionById(plan.workers, "target").mapInArrow(
+        frames = frames.repartitionById(plan.partitions, partition).mapInArrow(
             forwarder(attempt, superstep, name=names[superstep]), FRAME_DDL
         )
     return frames

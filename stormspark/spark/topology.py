@@ -882,6 +882,7 @@ class SparkTopology(TopologyHandle):
             attempt=attempt,
             reason=reason,
             workers=self._plan.workers,
+            partitions=self._plan.partitions,
             supersteps=self._plan.last_superstep + 1,
             nimbus=self._nimbus.endpoint,
             key=self._nimbus.key,

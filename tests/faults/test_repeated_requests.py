@@ -16,13 +16,14 @@ pytest.importorskip("pyspark")
 
 from stormspark.errors import ComponentError, WorkerLostError
 from stormspark.plan import plan_topology
-from stormspark.spark.forwarder import Attempt, _Route
+from stormspark.spark.forwarder import Attempt, _exchange_side_by_side, _Route, _start_side_by_side
 from stormspark.spark.nimbus import Nimbus
 from stormspark.wire.frames import FRAME_SCHEMA
 from stormspark.worker.host.addresses import Address
 from stormspark.worker.host.launch import LaunchError, own_folder
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import Request
+from stormspark.worker.step import read_report
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
 from tests.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
 
@@ -100,6 +101,43 @@ def test_a_repeated_request_is_answered_from_memory(stage):
     exchange(first, batch=1)
     with pytest.raises(WorkerLostError, match="batch 0 is committed"):
         exchange(retry)
+
+
+def test_workers_that_share_a_partition_run_side_by_side_and_only_once(stage):
+    one = stage(word_count(100, "shared"), **{"topology.workers": 3})
+    _start_side_by_side(one.attempt(), range(3))
+    assert len(worker_processes("shared")) == 3, "all have started before the first one is waited for"
+
+    def exchanged(superstep, frames=()):
+        routes = {worker: one.route(worker) for worker in range(3)}
+        requests = {w: Request(0, route.incarnation, 0, 0, superstep, w) for w, route in routes.items()}
+        reply = pa.Table.from_batches(_exchange_side_by_side(routes, requests, frames), FRAME_SCHEMA)
+        return reply.sort_by([("sender", "ascending"), ("sequence", "ascending")])
+
+    reply = exchanged(0)
+    assert set(reply.column("target").to_pylist()) == {0, 1, 2}
+    assert exchanged(0) == reply
+    supersteps = one.plan.last_superstep
+    for superstep in range(1, supersteps + 1):
+        frames = reply.to_batches(max_chunksize=2)  # a record batch has frames for several workers
+        reply = exchanged(superstep, frames)
+        assert exchanged(superstep, frames) == reply
+    reports = [read_report(payload) for payload in reply.column("payload").to_pylist()]
+    assert sorted(report.worker for report in reports) == [0, 1, 2]
+    assert sum(report.backlog for report in reports) == 0
+    assert sum(counters.acked for report in reports for counters in report.counters.values()) >= 100
+
+
+def test_a_worker_that_dies_ends_the_exchange_of_those_that_share_its_partition(stage):
+    one = stage(word_count(100, "dies"), **{"topology.workers": 2})
+    routes = {worker: one.route(worker) for worker in range(2)}
+    requests = {w: Request(0, route.incarnation, 0, 0, 0, w) for w, route in routes.items()}
+    os.kill(worker_processes("dies")[0].pid, signal.SIGKILL)
+    with pytest.raises(WorkerLostError, match="was lost in attempt 0"):
+        list(_exchange_side_by_side(routes, requests, ()))
+    assert one.trouble.wait(PATIENCE_SECS)
+    with pytest.raises(WorkerLostError):
+        one.route(0)  # the attempt is over
 
 
 def test_twins_wait_for_one_run(stage):

@@ -12,9 +12,18 @@ pytestmark = pytest.mark.spark
 TOTAL = 2000
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long), 3])
-def test_counts_are_exact_on_any_number_of_workers(start, tmp_path, workers):
-    running = start(word_count(TOTAL), conf={"topology.workers": workers, FOLDER: str(tmp_path)})
+@pytest.mark.parametrize(
+    ("workers", "partitions"),
+    [
+        (1, 0),
+        pytest.param(2, 0, marks=pytest.mark.long),
+        pytest.param(3, 0, marks=pytest.mark.long),
+        (3, 2),  # as with more than 32 workers, some share a partition
+    ],
+)
+def test_counts_are_exact_on_any_number_of_workers(start, tmp_path, workers, partitions):
+    conf = {"topology.workers": workers, "stormspark.superstep.partitions": partitions}
+    running = start(word_count(TOTAL), conf={**conf, FOLDER: str(tmp_path)})
     try:
         wait_until_idle(running)
         processes = worker_processes(running.name).values()

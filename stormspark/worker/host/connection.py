@@ -127,6 +127,14 @@ class Connection:
             return True
         return True
 
+    def look_for_silence(self) -> None:
+        """Raise `TimeoutError` if the path to another host has been silent for too long.
+
+        Calls that wait do this by themselves. Whoever waits for several connections at once calls it every few seconds.
+        """
+        if self._over_tcp:
+            self._look_for_silence()
+
     def hang_up(self) -> None:
         """End both directions. A call that waits in another thread returns with an error. `close` must still be called."""
         with contextlib.suppress(OSError):  # the connection has ended already
