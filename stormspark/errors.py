@@ -12,7 +12,7 @@
     │   └── FencedError                      another driver has taken over this checkpoint
     ├── StateError (RuntimeError)            state can't be changed as asked: a txid out of order (G15, C35)
     ├── UnavailableError                     storage, a broker or a destination can't be reached; the batch is tried again
-    ├── UnsupportedEnvironmentError          stormspark can't run with this Java, Spark or session
+    ├── UnsupportedEnvironmentError          stormspark can't run with this Java, Spark or session, or a package is missing
     ├── MultilangError                       a child process died, hung, or violated Storm's multilang protocol (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
@@ -105,7 +105,7 @@ class StateError(StormsparkError, RuntimeError):
 
 
 class UnsupportedEnvironmentError(StormsparkError):
-    """Java, Spark or the kind of Spark session is not one that stormspark runs on."""
+    """Java, Spark or the kind of Spark session is not one that stormspark runs on, or a package is missing."""
 
 
 class TopologyNotAliveError(StormsparkError, LookupError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from stormspark.api.components import Component, Spout
 from stormspark.api.streams import DEFAULT_STREAM
@@ -117,6 +117,8 @@ class ArrowBolt(Component, ABC):
     ...         declarer.declare(pa.schema({"word": pa.string()}))
     """
 
+    _required_modules: ClassVar[tuple[str, ...]] = ("pyarrow",)
+
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Called once, in the worker, before any batch."""
 
@@ -158,6 +160,8 @@ class PandasBolt(ArrowBolt):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(pa.schema({"customer": pa.string(), "amount": pa.float64()}))
     """
+
+    _required_modules = ("pandas", "pyarrow")
 
     @abstractmethod
     def execute_frame(self, frame: pd.DataFrame, collector: PandasOutputCollector) -> None:
@@ -215,6 +219,8 @@ class ArrowSpout(Spout):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(pa.schema({"n": pa.int64()}))
     """
+
+    _required_modules: ClassVar[tuple[str, ...]] = ("pyarrow",)
 
     @abstractmethod
     def open(  # type: ignore[override]

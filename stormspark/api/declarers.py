@@ -22,6 +22,7 @@ from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsD
 from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
 from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
+from stormspark.extras import first_missing, missing
 from stormspark.grouping import (
     AllGrouping,
     CustomGrouping,
@@ -122,6 +123,7 @@ class Declarer(ComponentConfiguration):
     def declaration(self) -> ComponentDeclaration:
         """Pickle and freeze the component. Raises `SerializationError` or `InvalidTopologyError`, which name the component."""
         component = self._component
+        self._check_extras()
         windowed = component if isinstance(component, WindowedBolt) else None
         conf = merged(
             windowed.window_configuration if windowed else {},
@@ -167,6 +169,13 @@ class Declarer(ComponentConfiguration):
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )
+
+    def _check_extras(self) -> None:
+        """Raise `UnsupportedEnvironmentError` if a package is not installed that the component's class needs."""
+        lacking = first_missing(getattr(type(self._component), "_required_modules", ()))
+        if lacking is not None:
+            where = f"{self._declared_at}: " if self._declared_at else ""
+            raise missing(lacking, f"{where}{self._place} ({type(self._component).__qualname__})")
 
     def _looked_through(self, *, on_workers_thread: bool) -> Findings:
         """Find out whether the component's code may wait.

@@ -18,17 +18,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import pyarrow as pa
-
 from stormspark.checkpoint.exclusive_files import write_whole
 from stormspark.errors import CheckpointError, FencedError
+from stormspark.extras import or_missing
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["AckerJournal", "JournalFiles", "LocalJournalFiles"]
 
 _FORMAT = 1
 _SUFFIX = ".arrow"
 _METADATA = b"stormspark"
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+_OPTIONS = or_missing(lambda: pa.ipc.IpcWriteOptions(compression="lz4"))
 #: An Arrow message has at most this many rows. The reader passes each message on as a whole.
 _ROWS_AT_ONCE = 8192
 

@@ -27,11 +27,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from stormspark.checkpoint.exclusive_files import write_whole
 from stormspark.errors import CheckpointError
+from stormspark.extras import or_missing
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import pyarrow_parquet as pq
 
 __all__ = [
     "FOLDER",
@@ -49,20 +49,22 @@ __all__ = [
 #: begins with an underscore, so people can read the letters' folder with Spark.
 FOLDER, REPLAYS = "dead-letters", "_replays"
 #: The columns of a letter's row. ``batch`` is the batch in which the row was given up, and ``row_batch`` the one that brought it.
-LETTERS_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("time", pa.timestamp("us", "UTC")),
-        ("batch", pa.int64()),
-        ("component", pa.string()),
-        ("task", pa.int32()),
-        ("message_id", pa.string()),
-        ("reason", pa.string()),
-        ("row", pa.string()),
-        ("row_batch", pa.int64()),
-        ("key", pa.string()),
-        ("data", pa.binary()),
-    ]
+LETTERS_SCHEMA = or_missing(
+    lambda: pa.schema(
+        [
+            ("id", pa.string()),
+            ("time", pa.timestamp("us", "UTC")),
+            ("batch", pa.int64()),
+            ("component", pa.string()),
+            ("task", pa.int32()),
+            ("message_id", pa.string()),
+            ("reason", pa.string()),
+            ("row", pa.string()),
+            ("row_batch", pa.int64()),
+            ("key", pa.string()),
+            ("data", pa.binary()),
+        ]
+    )
 )
 _OF_BATCHES = re.compile(r"(\d+)(?:-(\d+))?\.parquet")
 _OF_BATCH = re.compile(r"\d+\.parquet")

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.checkpoint.state_files import ChangedRows, write_rows
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.errors import CheckpointError
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["DriversStateTable"]
 

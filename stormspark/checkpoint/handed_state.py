@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from stormspark.checkpoint.state_files import SCHEMA, Wanted
 from stormspark.errors import CheckpointError
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["HandedRows", "HandedState", "in_hand"]
 

@@ -36,11 +36,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-import pyarrow as pa
-
 from stormspark.api.state import KeyValueState
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key, prefix_range
 from stormspark.errors import SerializationError, StateError
+from stormspark.extras import pyarrow as pa
 from stormspark.pickling import pickled
 
 __all__ = ["KeyValueStore"]

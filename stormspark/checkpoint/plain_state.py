@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-import pyarrow as pa
-
 from stormspark.checkpoint.handed_state import HandedRows
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key
 from stormspark.checkpoint.pickled_zones import part_of_zone
@@ -22,6 +20,7 @@ from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_table import Restore, StateTable, WrittenBySparkError
 from stormspark.checkpoint.table_of_spark import TableOfSpark
 from stormspark.errors import CheckpointError
+from stormspark.extras import pyarrow as pa
 
 __all__ = [
     "Entry",

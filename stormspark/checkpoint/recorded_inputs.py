@@ -20,11 +20,11 @@ from operator import is_
 from typing import Any, NamedTuple
 
 import cloudpickle
-import pyarrow as pa
 
 from stormspark.checkpoint.state_files import Folder
 from stormspark.checkpoint.state_table import StateTable, TaskChanges
 from stormspark.errors import CheckpointError
+from stormspark.extras import pyarrow as pa
 
 __all__ = [
     "Chunk",

@@ -17,12 +17,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.errors import CheckpointError
+from stormspark.extras import pyarrow as pa
 from stormspark.grouping import FieldsGrouping
 from stormspark.grouping.hashing import fields_task_index
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan

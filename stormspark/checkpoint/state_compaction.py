@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import attrgetter
 
-import pyarrow as pa
-
 from stormspark.checkpoint.state_files import FileDescription, Folder, RunWriter, Wanted, read_file
 from stormspark.checkpoint.state_merge import merged
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 

@@ -29,14 +29,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
-from deltalake.fs import DeltaStorageHandler
-from deltalake.transaction import AddAction
 
 from stormspark.errors import CheckpointError
+from stormspark.extras import deltalake_fs, or_missing
+from stormspark.extras import deltalake_transaction as delta_log
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import pyarrow_compute as pc
+from stormspark.extras import pyarrow_fs as pafs
+from stormspark.extras import pyarrow_parquet as pq
 
 __all__ = [
     "ORDER",
@@ -61,15 +61,17 @@ WINDOW = "window"
 ROWS = "rows"
 #: The columns by which a file is sorted. Rows that are equal in these columns are sorted by the batch.
 ORDER = ("component", "task", "kind", "key")
-SCHEMA = pa.schema(
-    [
-        ("component", pa.string()),
-        ("task", pa.int32()),
-        ("kind", pa.string()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("txid", pa.int64()),
-    ]
+SCHEMA = or_missing(
+    lambda: pa.schema(
+        [
+            ("component", pa.string()),
+            ("task", pa.int32()),
+            ("kind", pa.string()),
+            ("key", pa.binary()),
+            ("value", pa.binary()),
+            ("txid", pa.int64()),
+        ]
+    )
 )
 #: A reader reads one row group at a time, so row groups are bounded in rows and in bytes.
 _GROUP_ROWS, _GROUP_BYTES = 8_192, 4 << 20
@@ -132,7 +134,7 @@ class FileDescription:
         """The generation of the driver for which the file was written."""
         return generation_of(self.path) or 0
 
-    def add_action(self, time: int, data_change: bool) -> AddAction:
+    def add_action(self, time: int, data_change: bool) -> delta_log.AddAction:
         """Return the action of Delta's log that adds the file."""
         lows, highs = zip(self.components, self.tasks, self.kinds, self.txids, strict=True)
         names = ("component", "task", "kind", "txid")
@@ -143,7 +145,7 @@ class FileDescription:
             "maxValues": dict(zip(names, highs, strict=True)),
             "nullCount": nulls,
         }
-        return AddAction(self.path, self.size, {}, time, data_change, json.dumps(stats))
+        return delta_log.AddAction(self.path, self.size, {}, time, data_change, json.dumps(stats))
 
     @classmethod
     def from_log(cls, actions: pa.Table, location: str) -> list[FileDescription]:
@@ -219,7 +221,7 @@ class Folder:
         self.local = None if "://" in location else Path(location)
         self._remote = None
         if self.local is None:
-            self._remote = pafs.PyFileSystem(DeltaStorageHandler(location, self.options))
+            self._remote = pafs.PyFileSystem(deltalake_fs.DeltaStorageHandler(location, self.options))
 
     def create(self, path: str) -> Any:
         """Create a file to write to. The caller has to `close` it."""

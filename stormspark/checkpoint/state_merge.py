@@ -19,8 +19,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import pyarrow_compute as pc
 
 __all__ = ["merged"]
 

@@ -42,12 +42,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
-from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction
-
 from stormspark.checkpoint.missing_batch import missing_batch
 from stormspark.checkpoint.state_compaction import Merge, Run, neighbours, runs_of, streams
 from stormspark.checkpoint.state_files import (
@@ -63,6 +57,9 @@ from stormspark.checkpoint.state_files import (
 )
 from stormspark.checkpoint.state_merge import merged
 from stormspark.errors import CheckpointError, FencedError
+from stormspark.extras import deltalake, or_missing
+from stormspark.extras import deltalake_transaction as delta_log
+from stormspark.extras import pyarrow as pa
 
 __all__ = [
     "FileDescription",
@@ -89,8 +86,10 @@ _SETTINGS = {
     "delta.logRetentionDuration": "interval 1 hours",
     "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
-_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-_DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
+_NO_HOOKS = or_missing(
+    lambda: deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+)
+_DELTA_SCHEMA = or_missing(lambda: deltalake.Schema.from_arrow(SCHEMA))
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Restore:
 class _Found:
     """The contents of the table's log when it was read last, with the commits that this driver has made since."""
 
-    table: DeltaTable
+    table: deltalake.DeltaTable
     files: dict[str, FileDescription]
     last_txid: int
     generation: int
@@ -425,14 +424,14 @@ class StateTable:
 
     def _read(self, *, again: bool = False) -> _Found | None:
         try:
-            table = DeltaTable(self.location, storage_options=self._folder.options)
+            table = deltalake.DeltaTable(self.location, storage_options=self._folder.options)
             settings, schema = table.metadata().configuration, table.schema()
             last, generation, oldest, announced = (
                 -1 if (version := table.transaction_version(app)) is None else version
                 for app in (_TXID, _GENERATION, _OLDEST, _ANNOUNCED_TXID)
             )
             actions = pa.table(table.get_add_actions(flatten=True))
-        except TableNotFoundError:
+        except deltalake.exceptions.TableNotFoundError:
             # If the log has no entries, there is no table yet. An entry that is still being written has another name.
             if self._folder.local is None or not any((self._folder.local / "_delta_log").glob("*.json")):
                 return None
@@ -527,7 +526,7 @@ class StateTable:
         try:
             if self._folder.local is not None:
                 self._folder.local.mkdir(parents=True, exist_ok=True)
-            DeltaTable.create(
+            deltalake.DeltaTable.create(
                 self.location,
                 _DELTA_SCHEMA,
                 mode="ignore",
@@ -573,7 +572,9 @@ class StateTable:
             )
             raise CheckpointError(msg)
 
-    def _append(self, actions: list[AddAction | RemoveAction], transactions: Mapping[str, int]) -> None:
+    def _append(
+        self, actions: list[delta_log.AddAction | delta_log.RemoveAction], transactions: Mapping[str, int]
+    ) -> None:
         """Append one entry to the log, directly after the last entry that this object knows (see the module's invariant)."""
         table = self._writing().table
         expected, token = table.version() + 1, uuid.uuid4().hex
@@ -582,10 +583,12 @@ class StateTable:
                 actions,
                 "append",
                 _DELTA_SCHEMA,
-                commit_properties=CommitProperties(
+                commit_properties=deltalake.CommitProperties(
                     custom_metadata={_COMMIT: token}
                     | {app: str(version) for app, version in transactions.items()},
-                    app_transactions=[Transaction(app, version) for app, version in transactions.items()],
+                    app_transactions=[
+                        deltalake.Transaction(app, version) for app, version in transactions.items()
+                    ],
                     max_commit_retries=0,
                 ),
                 post_commithook_properties=_NO_HOOKS,
@@ -611,7 +614,7 @@ class StateTable:
     def _token_of(self, version: int) -> str | None:
         """Return the token in the log entry of a version; "" if the entry has none, and None if there is no such version."""
         try:
-            table = DeltaTable(self.location, storage_options=self._folder.options)
+            table = deltalake.DeltaTable(self.location, storage_options=self._folder.options)
             if table.version() < version:
                 return None
             entries = {entry["version"]: entry for entry in table.history(table.version() - version + 1)}
@@ -626,7 +629,7 @@ class StateTable:
     def _reload(self, version: int) -> None:
         """Read the log again after a commit that raised an error but is in the log."""
         try:
-            table = DeltaTable(self.location, storage_options=self._folder.options)
+            table = deltalake.DeltaTable(self.location, storage_options=self._folder.options)
             self._folder.sync_log(version)
         except Exception as error:
             msg = f"version {version} of the state table {self.location} was written, but can't be read or kept: {error}"
@@ -729,7 +732,7 @@ class StateTable:
         oldest = max(found.oldest_txid, merge.horizon)
         self._append(
             [file.add_action(file.time, data_change=False) for file in files]
-            + [RemoveAction(file.path, False, now, file.size, {}) for file in merge.inputs],
+            + [delta_log.RemoveAction(file.path, False, now, file.size, {}) for file in merge.inputs],
             {_OLDEST: oldest},
         )
         kept = {path: file for path, file in found.files.items() if path not in gone}
@@ -740,7 +743,7 @@ class StateTable:
             merge.abandon()
         self._merges, self._seen = [], None
 
-    def _checkpoint_log(self, table: DeltaTable) -> None:
+    def _checkpoint_log(self, table: deltalake.DeltaTable) -> None:
         self._log_checkpoint = table.version()
         try:
             table.create_checkpoint()

@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable
-
 from stormspark.checkpoint.handed_state import HandedRows, in_hand
 from stormspark.checkpoint.state_files import ORDER, SCHEMA
 from stormspark.checkpoint.state_merge import merged
 from stormspark.errors import CheckpointError
+from stormspark.extras import deltalake
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["FORMAT", "TableOfSpark", "stand_in"]
 
@@ -39,7 +38,7 @@ class TableOfSpark:
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
         try:
-            self._table = DeltaTable(
+            self._table = deltalake.DeltaTable(
                 location, storage_options=dict(storage_options) if storage_options else None
             )
             found = (stand_in(entry.get("userMetadata")) for entry in self._table.history())

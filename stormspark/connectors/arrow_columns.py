@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.api import Fields, Tuple
 from stormspark.connectors.delta_files import BEYOND, is_in_years, why_no_partition
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["Fit", "columns_of", "inferred_schema"]
 

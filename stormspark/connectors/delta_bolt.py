@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, TransactionalSink
 from stormspark.connectors.arrow_columns import Fit, columns_of
@@ -19,6 +17,7 @@ from stormspark.connectors.delta_table import SinkTable, in_one_line, why_no_key
 from stormspark.connectors.file_bolt_policies import CountSyncPolicy, SyncPolicy
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import InvalidTopologyError
+from stormspark.extras import pyarrow as pa
 from stormspark.launcher import on_databricks, only_by_spark
 
 __all__ = ["DeltaBolt"]
@@ -60,6 +59,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     >>> bolt = DeltaBolt("/data/counts", schema=pa.schema([("word", pa.string()), ("n", pa.int64())]), merge_on=["word"])
     """
 
+    _required_modules = ("deltalake", "pyarrow")
     #: If batches are transactions, the rows that are not delivered yet; otherwise None.
     _outbox: Outbox[StagedRows] | None = None
     #: If batches are transactions, whether the table's storage could not be reached in this batch.

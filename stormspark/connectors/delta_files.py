@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from stormspark.checkpoint.state_files import Folder
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import pyarrow_compute as pc
+from stormspark.extras import pyarrow_parquet as pq
 
 __all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 

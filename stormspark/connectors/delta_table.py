@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.api import Tuple
 from stormspark.checkpoint.state_files import Folder
 from stormspark.connectors.arrow_columns import inferred_schema
 from stormspark.connectors.delta_files import StagedFile, StagedRows, staged
-from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import require
 
 __all__ = ["SinkTable", "in_one_line", "why_no_key"]
 
@@ -47,12 +47,7 @@ class SinkTable:
         storage_options: Mapping[str, str] | None = None,
         configuration: Mapping[str, str] | None = None,
     ) -> None:
-        try:
-            import deltalake
-        except ImportError as error:
-            msg = "DeltaBolt needs deltalake: pip install deltalake"
-            raise UnsupportedEnvironmentError(msg) from error
-        self._delta: Any = deltalake
+        self._delta: Any = require("deltalake", "DeltaBolt")
         self.location, self.application = location, ""
         self._schema, self._partition_by = schema, list(partition_by)
         self._merge_on, self._delete_on = list(merge_on), delete_on

@@ -94,6 +94,7 @@ class _JdbcBolt(TickTupleAwareBolt, ABC):
 
     #: The database may take long to answer (`stormspark.waiting_code`).
     waits = True
+    _required_modules = ("sqlalchemy",)
 
     def __init__(self, url: str, mapper: SimpleJdbcMapper) -> None:
         self._url, self._mapper = sqlalchemy_url(url), mapper

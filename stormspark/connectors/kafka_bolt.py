@@ -12,7 +12,8 @@ from stormspark.api.state import KeyValueState, TransactionalSink
 from stormspark.connectors.kafka_transactions import Message, TransactionalProducer
 from stormspark.connectors.outbox import Outbox
 from stormspark.connectors.producer_properties import librdkafka_properties, serializer
-from stormspark.errors import InvalidTopologyError, UnavailableError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError, UnavailableError
+from stormspark.extras import require
 
 __all__ = [
     "FieldIndexTopicSelector",
@@ -116,6 +117,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
+    _required_modules = ("confluent_kafka",)
     #: The task's state. This attribute and the next ones are used only if batches are transactions.
     _state: KeyValueState[Any, Any] | None = None
     #: The messages that are not delivered yet.
@@ -241,15 +243,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             context.set_timer(_POLL_SECS, self._serve)
 
     def _make_producer(self, timeout_ms: int) -> Any:
+        kafka = require("confluent_kafka", "KafkaBolt")
+        self._kafka_error = kafka.KafkaException
         try:
-            from confluent_kafka import KafkaException, Producer
-        except ImportError as error:
-            msg = "KafkaBolt needs confluent-kafka: pip install confluent-kafka"
-            raise UnsupportedEnvironmentError(msg) from error
-        self._kafka_error = KafkaException
-        try:
-            return Producer(self._librdkafka_properties(timeout_ms), logger=self._logger)
-        except KafkaException as error:
+            return kafka.Producer(self._librdkafka_properties(timeout_ms), logger=self._logger)
+        except kafka.KafkaException as error:
             msg = f"KafkaBolt: {error.args[0].str()}"
             raise InvalidTopologyError(msg) from error
 

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError
+from stormspark.extras import require
 
 __all__ = ["Message", "TransactionalProducer"]
 
@@ -46,12 +47,7 @@ class TransactionalProducer:
     def __init__(
         self, name: str, properties: Mapping[str, Any], logger: logging.Logger, *, block_secs: float = 5.0
     ) -> None:
-        try:
-            import confluent_kafka
-        except ImportError as error:
-            msg = "KafkaBolt needs confluent-kafka: pip install confluent-kafka"
-            raise UnsupportedEnvironmentError(msg) from error
-        self._kafka: Any = confluent_kafka
+        self._kafka: Any = require("confluent_kafka", "KafkaBolt")
         self.name, self._logger = name, logger
         self._properties = {
             "transaction.timeout.ms": _TRANSACTION_MS,

@@ -13,7 +13,8 @@ from enum import Enum
 from typing import Any
 
 from stormspark.api import OutputCollector, OutputFieldsDeclarer, TickTupleAwareBolt, TopologyContext, Tuple
-from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.errors import InvalidTopologyError
+from stormspark.extras import require
 
 __all__ = [
     "RedisConfig",
@@ -112,14 +113,11 @@ class RedisConfig:
 
     def client(self) -> Any:
         """Connect. Raises `UnsupportedEnvironmentError` without redis-py."""
-        try:
-            import redis
-            import redis.cluster
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-        except ImportError as error:
-            msg = "Redis needs redis-py: pip install 'stormspark[redis]'"
-            raise UnsupportedEnvironmentError(msg) from error
+        redis: Any = require("redis", "a bolt for Redis")
+        require("redis.cluster", "a bolt for Redis")
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
         options: dict[str, Any] = {
             "password": self.password,
             "socket_timeout": self.timeout_secs,
@@ -139,6 +137,7 @@ class _RedisBolt(TickTupleAwareBolt, ABC):
 
     #: Redis may take long to answer (`stormspark.waiting_code`).
     waits = True
+    _required_modules = ("redis",)
 
     def __init__(self, config: RedisConfig, mapper: RedisMapper) -> None:
         self._config = config

@@ -1,10 +1,15 @@
 """The Spark engine. No other package imports pyspark, py4j or delta."""
 
-from stormspark.spark.cores import session_cores
-from stormspark.spark.delta_jars import conf_of_session, with_delta
-from stormspark.spark.jvm import spark_home
-from stormspark.spark.session import local_session, require_java, require_master, require_spark_home
-from stormspark.spark.topology import SparkTopology, running_topologies, session_for, submit
+from stormspark.extras import explained
+
+try:
+    from stormspark.spark.cores import session_cores
+    from stormspark.spark.delta_jars import conf_of_session, with_delta
+    from stormspark.spark.jvm import spark_home
+    from stormspark.spark.session import local_session, require_java, require_master, require_spark_home
+    from stormspark.spark.topology import SparkTopology, running_topologies, session_for, submit
+except ModuleNotFoundError as error:
+    raise explained(error, "the Spark engine") from error
 
 __all__ = [
     "SparkTopology",

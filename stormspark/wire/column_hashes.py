@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from stormspark.extras import pyarrow as pa
 from stormspark.grouping.columns import ascii_hashes, boolean_hashes, double_hashes, long_hashes
 from stormspark.grouping.hashing import value_hasher
 from stormspark.wire.python_values import python_values

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-import pyarrow as pa
+from stormspark.extras import or_missing
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["FRAME_DDL", "FRAME_SCHEMA", "Frame", "FrameKind", "frames_from", "frames_to_batch"]
 
@@ -48,15 +49,17 @@ class Frame(NamedTuple):
 
 #: The columns of a frame for Spark. `FRAME_SCHEMA` has the same columns for Arrow.
 FRAME_DDL = "target int, kind int, sender int, sequence bigint, count bigint, payload binary"
-FRAME_SCHEMA = pa.schema(
-    [
-        ("target", pa.int32()),
-        ("kind", pa.int32()),
-        ("sender", pa.int32()),
-        ("sequence", pa.int64()),
-        ("count", pa.int64()),
-        ("payload", pa.binary()),
-    ]
+FRAME_SCHEMA = or_missing(
+    lambda: pa.schema(
+        [
+            ("target", pa.int32()),
+            ("kind", pa.int32()),
+            ("sender", pa.int32()),
+            ("sequence", pa.int64()),
+            ("count", pa.int64()),
+            ("payload", pa.binary()),
+        ]
+    )
 )
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-from pyarrow import types
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["python_value", "python_values"]
 
-_MAKES_DICTS = int(pa.__version__.split(".")[0]) >= 20
+_MAKES_DICTS = int(getattr(pa, "__version__", "0").split(".")[0]) >= 20
 
 
 def python_values(column: pa.Array) -> list[Any]:
@@ -49,12 +48,12 @@ def with_dicts(values: list[Any], kind: pa.DataType) -> list[Any]:
 
 
 def _with_dicts(value: Any, kind: pa.DataType) -> Any:
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return _with_dicts(value, kind.value_type)
-    if types.is_struct(kind):
+    if pa.types.is_struct(kind):
         fields = {kind.field(number).name: kind.field(number).type for number in range(kind.num_fields)}
         return {name: with_dicts([inner], fields[name])[0] for name, inner in value.items()}
-    if types.is_map(kind):
+    if pa.types.is_map(kind):
         keys = with_dicts([key for key, _ in value], kind.key_type)
         made = dict(zip(keys, with_dicts([inner for _, inner in value], kind.item_type), strict=True))
         if len(made) < len(keys):
@@ -65,8 +64,8 @@ def _with_dicts(value: Any, kind: pa.DataType) -> Any:
 
 
 def _has_map(kind: pa.DataType) -> bool:
-    if types.is_map(kind):
+    if pa.types.is_map(kind):
         return True
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return _has_map(kind.value_type)
     return any(_has_map(kind.field(number).type) for number in range(kind.num_fields))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 
-import pyarrow as pa
-
 from stormspark.acker import Ledger
 from stormspark.api import TupleSource
+from stormspark.extras import pyarrow as pa
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.current_call import CurrentCall

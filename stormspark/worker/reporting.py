@@ -9,13 +9,12 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-import pyarrow as pa
-
 from stormspark.acker import Ledger
 from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.dead_letters import Letter
+from stormspark.extras import pyarrow as pa
 from stormspark.metrics import TaskCounters
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.executors import Executors

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.api import Fields, TupleSource
 from stormspark.config import merged
+from stormspark.extras import pyarrow as pa
 from stormspark.grouping import CustomGrouping, DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order

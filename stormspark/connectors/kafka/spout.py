@@ -49,6 +49,7 @@ class KafkaSpout(RangeSpout):
     """
 
     partition_column = "place"
+    _required_modules = ("confluent_kafka",)
 
     def __init__(self, config: KafkaSpoutConfig) -> None:
         self.config = config

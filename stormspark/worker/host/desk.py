@@ -28,8 +28,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.host.messages import Request
 from stormspark.worker.host.replies import Replies, RepliesStatistics
 

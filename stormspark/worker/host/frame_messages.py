@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
-
+from stormspark.extras import pyarrow as pa
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_to_batch
 
 __all__ = ["messages_from", "record_batches_in"]

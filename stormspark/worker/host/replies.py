@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["Replies", "RepliesStatistics"]
 

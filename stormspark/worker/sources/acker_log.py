@@ -20,26 +20,28 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import pyarrow as pa
-from pyarrow import compute
-
 from stormspark.acker.records import Change
+from stormspark.extras import or_missing
+from stormspark.extras import pyarrow as pa
+from stormspark.extras import pyarrow_compute as compute
 
 __all__ = ["ACKER_SCHEMA", "AckerLog", "change_table"]
 
 #: The schema of changes of records. The columns after ``value`` are null if the change closes its record. ``created`` is in
 #: microseconds of the acker's time (see `stormspark.acker.records`), which advances only by commits.
-ACKER_SCHEMA = pa.schema(
-    [
-        ("root", pa.int64()),
-        ("created", pa.timestamp("us", "UTC")),
-        ("value", pa.int64()),
-        ("component", pa.string()),
-        ("task", pa.int32()),
-        ("batch", pa.int64()),
-        ("message_id", pa.string()),
-        ("row", pa.binary()),
-    ]
+ACKER_SCHEMA = or_missing(
+    lambda: pa.schema(
+        [
+            ("root", pa.int64()),
+            ("created", pa.timestamp("us", "UTC")),
+            ("value", pa.int64()),
+            ("component", pa.string()),
+            ("task", pa.int32()),
+            ("batch", pa.int64()),
+            ("message_id", pa.string()),
+            ("row", pa.binary()),
+        ]
+    )
 )
 
 

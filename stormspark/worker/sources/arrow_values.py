@@ -10,14 +10,13 @@ from collections.abc import Hashable
 from contextlib import suppress
 from typing import Any
 
-import pyarrow as pa
-
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.sources.rows import comparable
 
 __all__ = ["as_ids", "values_of"]
 
 #: The errors of a value that Python can't hold.
-_CONVERSION_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, pa.ArrowException)
+_CONVERSION_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError)
 
 
 def values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -> list[Any]:
@@ -29,13 +28,13 @@ def values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) ->
     type_in_python = _readable(column.type)
     if type_in_python != column.type:
         column = column.cast(type_in_python)
-    with suppress(*_CONVERSION_ERRORS):
+    with suppress(*_CONVERSION_ERRORS, pa.ArrowException):
         return column.to_pylist()  # type: ignore[no-any-return]
     values: list[Any] = []
     for place, scalar in enumerate(column):
         try:
             values.append(scalar.as_py())
-        except _CONVERSION_ERRORS as error:
+        except (*_CONVERSION_ERRORS, pa.ArrowException) as error:
             unreadable[place] = (
                 f"column {name!r} holds a {column.type} that Python can't hold: {type(error).__name__}: {error}"
             )

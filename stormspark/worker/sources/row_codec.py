@@ -11,9 +11,8 @@ import pickle
 from collections.abc import Hashable
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.checkpoint.pickled_zones import part_of_zone
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.sources.rows import RangeKey, Row, RowKey, comparable
 from stormspark.worker.tuples.salvage import error_text
 

@@ -12,10 +12,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
+from stormspark.extras import pyarrow as pa
 from stormspark.spi.range_spout import RangeSpout
 from stormspark.worker.sources.arrow_values import as_ids, values_of
 from stormspark.worker.sources.open_rows import OpenRows

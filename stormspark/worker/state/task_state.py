@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import cloudpickle
-import pyarrow as pa
 
 from stormspark.api.state import (
     KeepsState,
@@ -35,6 +34,7 @@ from stormspark.api.state import (
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.checkpoint.state_files import WINDOW, TaskChanges
 from stormspark.errors import SerializationError
+from stormspark.extras import pyarrow as pa
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
 

@@ -7,11 +7,11 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import pyarrow as pa
 
 from stormspark.acker import Outcome, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, EmitInfo
 from stormspark.errors import EmitError
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.tuples.edges import reset_timeouts
 from stormspark.worker.tuples.salvage import error_text
 from stormspark.worker.tuples.spout_collector import SpoutCollector

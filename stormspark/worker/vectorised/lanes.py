@@ -16,10 +16,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from stormspark.acker import Branch, Ledger, RemoteEdges, Roots
 from stormspark.api import TupleSource
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.tuples.unsendable import FailUnsent
 from stormspark.worker.vectorised.outlets import Receive

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import Any, NamedTuple, TypeAlias
 
 from stormspark.api import TupleSource
 from stormspark.errors import EmitError
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.stories.recording import Inbox, Scene
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.tuples.unpacking import Refuse
@@ -27,7 +26,7 @@ from stormspark.worker.vectorised.rows import readable_rows_of, rows_of
 __all__ = ["BatchOutlet", "BatchReceiver", "BatchSubscription", "Receive", "as_tuples"]
 
 #: A function that receives rows of one stream of one task, with the trees that they belong to.
-Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
+Receive: TypeAlias = "Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]"
 
 
 class BatchReceiver(NamedTuple):

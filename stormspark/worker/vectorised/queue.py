@@ -13,9 +13,9 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from stormspark.api import TupleSource
+from stormspark.extras import pyarrow as pa
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.vectorised.roots import BatchRoots

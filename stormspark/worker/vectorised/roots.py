@@ -13,12 +13,12 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from stormspark.acker import Branch, Ledger, Roots, Verdict
 from stormspark.api import ROW_BY_ROW
 from stormspark.errors import EmitError
+from stormspark.extras import pyarrow as pa
 
 __all__ = ["UNTRACKED", "BatchRoots", "positions_of"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from stormspark.errors import EmitError, ValueNotHashableError
+from stormspark.extras import pyarrow as pa
 from stormspark.grouping import (
     AllGrouping,
     FieldsGrouping,
@@ -36,7 +36,7 @@ __all__ = ["Route", "Share", "make_route"]
 #: A task, and the positions of the rows that it gets, in ascending order. None stands for all rows.
 Share: TypeAlias = tuple[int, NDArray[np.intp] | None]
 #: A function that takes a record batch and returns its shares. No task has more than one share.
-Route: TypeAlias = Callable[[pa.RecordBatch], list[Share]]
+Route: TypeAlias = "Callable[[pa.RecordBatch], list[Share]]"
 
 #: Groupings whose chooser is called row by row, although its choice does not depend on the values.
 _BLIND = (LoadAwareShuffleGrouping, LocalFirstGrouping, NoneGrouping)

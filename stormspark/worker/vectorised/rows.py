@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-
+from stormspark.extras import pyarrow as pa
 from stormspark.wire.python_values import python_value, python_values
 from stormspark.worker.tuples.salvage import error_text
 

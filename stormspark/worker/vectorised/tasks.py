@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from stormspark.acker import Outcome, Roots, Verdict
 from stormspark.api import (
@@ -18,6 +17,7 @@ from stormspark.api import (
     TupleSource,
 )
 from stormspark.api.tuple_state import SETTLED
+from stormspark.extras import pyarrow as pa
 from stormspark.metrics import TaskCounters
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE

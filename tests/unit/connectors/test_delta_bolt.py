@@ -323,5 +323,5 @@ def test_on_databricks_a_place_for_spark_alone_is_refused(monkeypatch: pytest.Mo
 def test_without_deltalake_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(UnsupportedEnvironmentError, match="pip install deltalake"):
+    with pytest.raises(UnsupportedEnvironmentError, match=r"pip install 'stormspark\[delta\]'"):
         Task(DeltaBolt(tmp_path))
