@@ -27,6 +27,7 @@ MOST_LINES, LONGEST_LINE = 200, 130
 #: What looks like a path of ours and is none, and where it is.
 ELSEWHERE = {
     "build/compiled": "what `make compiled` makes",
+    "build/site/html": "what `make site` makes",
     "examples/src/python": "a folder of Heron's repository",
     "feedback.json": "what the driver writes for planners",
     "flux_classes.py": "a file of the user's",
@@ -35,12 +36,14 @@ ELSEWHERE = {
     "multilang/resources": "a folder of the user's",
     "src/main/multilang": "a folder of the user's",
     "src/main/resources": "a folder of the user's",
+    "tests/test_word_count.py": "a file of the user's",
     "storm.py": "Storm's library, and a file of the user's",
     "topology.json": "what a topology writes about itself",
 }
 #: Documents that are named and not kept in the repository.
 NOT_KEPT = {
     "INVENTORY.md": "the test that reads it says that it lies beside the project",
+    "history.md": "a page of JStorm's",
     "report.md": "`stormspark port` writes it",
     "table.md": "`make bench` writes it",
     "tables.md": "the tests of faults write it",

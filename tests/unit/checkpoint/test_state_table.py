@@ -652,7 +652,7 @@ def test_a_file_that_was_put_in_the_place_of_another_is_named(written: Path, tab
 
 def test_a_table_at_a_url_that_can_not_be_read_may_lack_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     table = StateTable("memory:///somewhere")
-    monkeypatch.setattr(state_table, "DeltaTable", Mock(side_effect=OSError("Generic S3 error")))
+    monkeypatch.setattr(deltalake, "DeltaTable", Mock(side_effect=OSError("Generic S3 error")))
     with pytest.raises(
         CheckpointError, match=r"Generic S3 error\. delta-rs needs its address and credentials in"
     ):
@@ -756,10 +756,10 @@ def test_a_table_that_is_made_while_somebody_looks_is_not_damaged(
             raise
 
     def made() -> None:
-        monkeypatch.setattr(state_table, "DeltaTable", found)
+        monkeypatch.setattr(deltalake, "DeltaTable", found)
         (log / f"{0:020}.json#1").unlink()
         StateTable(location).open(1)
 
-    monkeypatch.setattr(state_table, "DeltaTable", late)
+    monkeypatch.setattr(deltalake, "DeltaTable", late)
     assert not reader.exists, "its first entry is being written"
     assert reader.exists and reader.last_txid == -1

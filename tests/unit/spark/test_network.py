@@ -57,7 +57,7 @@ def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs(
 @pytest.mark.parametrize(("named", "told"), [(None, None), ("/logs", "/logs")])
 def test_workers_get_that_address(named, told):
     topology: Any = object.__new__(SparkTopology)
-    topology._plan = SimpleNamespace(topology="words", workers=1, last_superstep=0)
+    topology._plan = SimpleNamespace(topology="words", workers=1, partitions=1, last_superstep=0)
     topology._generation = 0
     topology._nimbus = SimpleNamespace(endpoint=None, key=b"")
     topology._network = network("yarn")
