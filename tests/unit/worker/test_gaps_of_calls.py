@@ -28,7 +28,9 @@ def test_nothing_is_done_where_no_tuple_waits_for_an_async_bolt() -> None:
     scene.under_way(*range(len(ROWS)))
     (worker,) = scene.rig.workers
     scene.bolt.end(0)
-    assert not worker.spare_time.fill_gap()
+    deadline = time.monotonic() + PATIENCE_SECS
+    while worker.spare_time.fill_gap():  # on a busy machine, the spout may have the rest of a quantum first
+        assert time.monotonic() < deadline, "the worker spins"
     scene.close()
 
 
