@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stormspark import working_folder
-from stormspark.working_folder import about_relative_path, from_start, go_to, working_in
+from stormspark.working_folder import SHIPPED_PROJECT, about_relative_path, from_start, go_to, working_in
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +69,10 @@ def test_other_errors_get_no_hint_about_paths(look):
         for _ in look():
             pass
     assert about_relative_path(found.value) == ""
+
+
+@pytest.mark.parametrize("folder", ["/home/me/flow/src", f"/container/{SHIPPED_PROJECT}/src"])
+def test_an_executor_finds_the_folder_in_the_project_that_was_shipped(tmp_path, folder):
+    (tmp_path / SHIPPED_PROJECT / "src").mkdir(parents=True)
+    assert go_to(folder) is None
+    assert os.getcwd() == str(tmp_path / SHIPPED_PROJECT / "src")

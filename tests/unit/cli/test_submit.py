@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stormspark import spark
 from stormspark.cli import main
-from stormspark.working_folder import SHIPPED_PROJECT, go_to
+from stormspark.working_folder import SHIPPED_PROJECT
 from tests.unit.cli.topology_file import write_topology
 
 SPARK_SUBMIT = """#!/bin/sh
@@ -214,13 +214,3 @@ def test_a_package_named_build_is_shipped_and_a_link_to_a_folder_is_not(project,
     names = zipfile.ZipFile(staging / "project.zip").namelist()
     assert names == ["data/words.txt", "flow.py", "script.rb", "steps/build/__init__.py"]
     assert "folders that are links are not shipped: linked" in said
-
-
-@pytest.mark.parametrize("folder", ["/home/me/flow/src", f"/container/{SHIPPED_PROJECT}/src"])
-def test_an_executor_finds_the_working_folder_of_components_in_the_shipped_project(
-    tmp_path, monkeypatch, folder
-):
-    (tmp_path / SHIPPED_PROJECT / "src").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    assert go_to(folder) is None
-    assert Path.cwd() == tmp_path / SHIPPED_PROJECT / "src"
