@@ -681,6 +681,9 @@ class Nimbus:
             how = how_it_ended(process, report_of(self.endpoint, worker, incarnation), self._tasks_of(worker))
             if how is not None:
                 reason, outside = how, False
+        elif known and process is not None and not outside:
+            # Its watchman has no way to this host.
+            reason += f" (how it ended is at the end of worker-{worker}.out, in its folder for logs on {process.host})"
         self._lose(worker, incarnation, reason, outside=outside)
 
     @property

@@ -421,7 +421,8 @@ def test_a_worker_that_dies_while_it_opens_is_lost_at_once(make: Callable[..., N
     found = fake.waits()
     fake.worker.close()
     refused = found.result(10)
-    assert isinstance(refused, Refused) and "its process is gone" in refused.reason
+    assert isinstance(refused, Refused) and "its process is gone (how it ended is at" in refused.reason
+    assert "worker-0.out, in its folder for logs on host)" in refused.reason
     assert not nimbus.broken_outside
 
 
