@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 #: How long a thread without work waits for some before it ends.
 _IDLE_SECS = 5.0
+#: How soon to try again if the system allows no further thread.
+_AGAIN_SECS = 0.2
 
 
 @dataclass(eq=False)
@@ -104,20 +106,22 @@ class Switchboard:
         with selectors.DefaultSelector() as selector:
             selector.register(alarm, selectors.EVENT_READ)
             looked_at = time.monotonic()
+            lacks = False
             while True:
-                ready = selector.select(self._look_secs)
+                ready = selector.select(_AGAIN_SECS if lacks else self._look_secs)
+                lacks = lacks and self._lacks_threads()
                 for key, _ in ready:
                     if key.fd == alarm:
                         with contextlib.suppress(BlockingIOError):
                             os.read(alarm, 4096)
                     else:
                         selector.unregister(key.fd)
-                        self._hand_out(self._lines.pop(key.fd))
+                        lacks |= self._hand_out(self._lines.pop(key.fd))
                 if time.monotonic() - looked_at >= self._look_secs:
                     looked_at = time.monotonic()
                     for descriptor in self._silent():
                         selector.unregister(descriptor)
-                        self._hand_out(self._lines.pop(descriptor))
+                        lacks |= self._hand_out(self._lines.pop(descriptor))
                 with self._changed:
                     free, self._free = self._free, deque()
                     if self._closed and not self._open:
@@ -144,13 +148,22 @@ class Switchboard:
 
     # -- the threads that handle messages --------------------------------------------------------------------
 
-    def _hand_out(self, line: _Line) -> None:
+    def _hand_out(self, line: _Line) -> bool:
         with self._changed:
             self._waiting.append(line)
+        return self._lacks_threads()
+
+    def _lacks_threads(self) -> bool:
+        """Find a thread for a message that waits, or start one. Return whether the system allows no further thread just now."""
+        with self._changed:
             if self._idle >= len(self._waiting):
-                self._changed.notify()
-                return
-        threading.Thread(target=self._work, name=self._name, daemon=True).start()
+                self._changed.notify(len(self._waiting))
+                return False
+        try:
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+        except RuntimeError:
+            return True
+        return False
 
     def _work(self) -> None:
         while True:

@@ -110,6 +110,25 @@ def test_the_end_of_a_connection_is_told_once_with_its_error(rig: Rig) -> None:
         rig.ends[fails].recv()
 
 
+def test_a_message_waits_for_a_thread_if_the_system_allows_none(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = rig.connect()  # starts the thread that waits
+    refused, begin = threading.Event(), threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == NAME and not refused.is_set():
+            refused.set()
+            msg = "can't start new thread"
+            raise RuntimeError(msg)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    rig.ends[first].send("waits")
+    wait_for(lambda: rig.heard[first] == ["waits"])
+    assert refused.is_set()
+
+
 def test_a_silent_path_ends_its_connection(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     cut = TimeoutError("the path to it is cut")
 
