@@ -49,6 +49,7 @@ from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.java_errors import in_one_line, in_words
+from stormspark.spark.left_queries import mark_queries
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport
@@ -348,4 +349,5 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
     }
     for key, value in settings.items():
         own.conf.set(key, value)
+    mark_queries(own)
     return own

@@ -39,7 +39,7 @@ from stormspark.spark.checkpoint_folder import local_path
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["BEAT_SECS", "Fence", "check_checkpoint"]
+__all__ = ["BEAT_SECS", "Fence", "check_checkpoint", "this_machine"]
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Fence:
             if self._has_left.is_set():
                 return
             self._count += 1
-            self._file.write_beat(self._me.id, f"{self._count} {_this_machine()}".encode())
+            self._file.write_beat(self._me.id, f"{self._count} {this_machine()}".encode())
 
     def leave(self) -> None:
         """Say that this driver has ended."""
@@ -155,7 +155,7 @@ def _is_here(former: Driver, beat: bytes) -> bool:
     """
     return (
         former.host == this_process().host
-        and beat.decode(errors="replace").partition(" ")[2] == _this_machine()
+        and beat.decode(errors="replace").partition(" ")[2] == this_machine()
     )
 
 
@@ -167,7 +167,7 @@ def _in_use(file: ControlFile, former: Driver) -> CheckpointError:
     return CheckpointError(msg)
 
 
-def _this_machine() -> str:
+def this_machine() -> str:
     """Name what can see the processes that this process can see: a boot of a machine, and a container."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

@@ -19,6 +19,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from stormspark.spark.left_queries import mark_queries
+
 __all__ = ["QuerySession", "own_session"]
 
 _log = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ def own_session(spark: SparkSession) -> SparkSession:
 def _set_up(session: SparkSession) -> SparkSession:
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
+    mark_queries(session)
     return session
 
 

@@ -67,6 +67,7 @@ from stormspark.spark.fence import Fence, check_checkpoint
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
+from stormspark.spark.left_queries import stop_left_queries
 from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
@@ -147,6 +148,7 @@ def submit(
     try:
         session = check_session(spark)
         spare_jobs(session.sparkContext, _job_groups)
+        stop_left_queries(session)
         if isinstance(topology, Topology):
             if plan.cores is None and follows_cores(plan):
                 cores = session_cores(session, plan.settings.executors_wait_secs)
