@@ -19,11 +19,12 @@ TUTORIALS = {
 LONG_WORDS = TUTORIALS["first-topology"]
 PORT = TUTORIALS["port-one"]
 TOTALS = TUTORIALS["exactly-once"]
+OPERATE = TUTORIALS["operate"]
 
 
 def typed_on(page):
     """The commands of a page, without the results of examples, and without those that come before any other."""
-    first = ("cd", "export", "pytest", "python", "stormspark", "timeout")
+    first = ("cd", "echo", "export", "mkdir", "pytest", "python", "stormspark", "timeout")
     return [line for line in commands(page) if line.split()[0] in first]
 
 
@@ -166,3 +167,33 @@ def test_exactly_once(terminal):
 def amounts(table):
     """The different totals in a table."""
     return set(re.findall(r"\|\s*\w+\|\s*([\d.]+)\|", table))
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_operate(terminal):
+    (code,) = blocks(OPERATE, "python")
+    bills = terminal.file("bills.py")
+    bills.write_text(code)
+    folder, tea, explain, run, unicorn, run_again, stories, letters, again, mended, now, then, replay = (
+        typed_on(OPERATE)
+    )
+    terminal.type(folder)
+    terminal.type(tea)
+    assert "bolt  bills: 2 tasks" in terminal.type(explain)
+    terminal.type(run)
+    terminal.type(unicorn)
+    printed = terminal.type(run_again, exit_codes=(3,))
+    failed, errors = blocks(OPERATE, "text")[0].splitlines()
+    assert re.sub(r"\b[0-9a-f]{16}\b", "", failed) in re.sub(r"\b[0-9a-f]{16}\b", "", printed)
+    assert errors.replace("/home/you/bills", str(bills.parent)) in printed
+    assert "taken back with its batch" in terminal.type(stories)
+    assert '["bob", "unicorn"]' in terminal.type(letters)
+
+    (prices,) = re.findall(r"`(PRICES = .*?)`", OPERATE)
+    change(bills, re.findall(r"(?m)^PRICES = .*$", code)[0], prices)
+    terminal.type(again)
+    terminal.type(mended)
+    assert re.search(r"'bob' +9", terminal.type(now))
+    assert terminal.type(then).split() == blocks(OPERATE, "text")[2].split()
+    assert blocks(OPERATE, "text")[3] in terminal.type(replay)
