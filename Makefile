@@ -166,7 +166,7 @@ SITE_INSTALLED := $(SITE_VENV)/.installed
 $(SITE_INSTALLED): tools/site/requirements.txt $(INSTALLED)
 	@echo "installing Sphinx into $(SITE_VENV)"
 	@rm -rf $(SITE_VENV) && $(BIN)/python -m venv $(SITE_VENV)
-	@$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt
+	@PYTHONPATH= $(SITE_VENV)/bin/pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  >"$$($(SITE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/stormspark-environment.pth"
 	@touch $@

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import click
 
-__all__ = ["API", "ApiPage", "made_pages", "names_on"]
+__all__ = ["API", "ApiPage", "comment_above", "made_pages", "names_on"]
 
 
 class ApiPage(NamedTuple):
@@ -174,11 +177,29 @@ def _api_page(page: ApiPage, seen: set[int]) -> Iterator[str]:
         if module != shown:
             shown = module
             yield f"{module}\n{'-' * len(module)}\n\n.. currentmodule:: {module}\n"
-        if isinstance(found, type):
+        if isinstance(found, type) and found.__name__ == name:
             kind = "exception" if issubclass(found, BaseException) else "class"
             yield f".. auto{kind}:: {name}\n   :inherited-members: {_KNOWN}\n"
+        elif inspect.isroutine(found):
+            yield f".. autofunction:: {name}\n"
         else:
-            yield f".. auto{'function' if callable(found) else 'data'}:: {name}\n"
+            value = f"   :value: {found!r}\n" if isinstance(found, str) else ""
+            yield f".. py:data:: {name}\n{value}\n   {comment_above(name, found)}\n"
+
+
+def comment_above(name: str, found: object) -> str:
+    """Return what stands above the line that sets a name. ``autodoc`` would show the docstring of the value's class.
+
+    >>> comment_above("CLASSES_FILE", importlib.import_module("stormspark.flux").CLASSES_FILE)  # doctest: +ELLIPSIS
+    'The name of a Python file in the folder of the YAML file. It is imported before class names are looked up, so ...'
+    """
+    for module in [*sys.modules.values()]:
+        if module.__name__.startswith("stormspark.") and getattr(module, name, None) is found:
+            above = re.search(rf"(?m)((?:^#:.*\n)+){name}\b[^\n]*=", inspect.getsource(module))
+            if above:
+                return " ".join(line.removeprefix("#:").strip() for line in above[1].splitlines())
+    msg = f"{name} has no comment: write one that begins with '#:' above the line that sets it"
+    raise ValueError(msg)
 
 
 def _rst_title(title: str) -> str:

@@ -8,7 +8,7 @@ project = "stormspark"
 author = "The stormspark developers"
 version = release = stormspark.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "tools.site.docstrings"]
 exclude_patterns = ["_build"]
 # An exception to the rule that a document is Markdown: pages from docstrings, which are written at each build.
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -28,9 +28,13 @@ autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
+# In the list beside the page, a method stands below its class.
+toc_object_entries_show_parents = "hide"
 
 # --- how it looks: nothing is loaded from another host ----------------------------------------------------------------
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = f"stormspark {release}"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False

@@ -50,10 +50,13 @@ def _is_prose(line: str) -> bool:
 def _leave_builtins(_app: Any, doctree: Any) -> None:
     # Sphinx would look for any attribute of that name, such as the `tuple` of a `BoltAckInfo`.
     from sphinx.addnodes import pending_xref
+    from sphinx.util.nodes import find_pending_xref_condition
 
     for node in list(doctree.findall(pending_xref)):
         if node.get("refdomain") == "py" and hasattr(builtins, node["reftarget"]):
-            node.replace_self(node.children)
+            # A type in a signature has two texts: with its module, and, for what is found, without.
+            found = find_pending_xref_condition(node, "resolved")
+            node.replace_self(found.children if found is not None else node.children)
 
 
 def _by_last_part(_app: Any, env: Any, node: Any, shown: Any) -> Any:

@@ -95,6 +95,10 @@ def test_every_page_that_is_made_is_there():
         md("reference/commands"),
     }
     assert ".. autoclass:: TopologyBuilder" in pages["reference/api/topologies.rst"]
+    assert ".. autofunction:: state" in pages["reference/api/state.rst"]
+    assert ".. py:data:: Key\n\n   A key of a map." in pages["reference/api/state.rst"]
+    rows = ".. py:data:: ROW_BY_ROW\n   :value: 'row by row'\n\n   The value of ``anchors`` for a batch"
+    assert rows in pages["reference/api/arrow-and-async.rst"]
     page = pages[md("reference/commands")]
     assert "## stormspark run\n" in page and "--until-idle" in page and "## stormspark dead-letters\n" in page
 
