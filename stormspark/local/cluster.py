@@ -144,6 +144,9 @@ def submit(
 ) -> LocalTopology:
     """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
 
+        with submit(build()) as running:
+            running.wait(60)
+
     The result can be used in a ``with`` statement, which stops the topology at the end of its block. If ``replace`` is true, and
     a topology of the same name runs, that one is stopped first. So a notebook's cell can be run twice.
 

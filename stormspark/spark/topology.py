@@ -117,18 +117,24 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or the one that
-    ``spark-submit`` or Databricks gives this process, or else a local session that this function starts; ``master`` and the
-    ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the topology's own configuration. But if
-    ``topology`` is a plan, its settings stay as they are, and ``conf`` only configures a local session. If no configuration sets
-    ``topology.workers``, the cores of the session decide how many workers there are (`stormspark.plan.workers`). ``checkpoint``
-    is a folder, or a URL that Spark can write to. A topology that is submitted again with the same checkpoint continues where it
-    stopped. Without a checkpoint, nothing is kept after the end of the topology. If ``active`` is false, the workers open no
-    spout before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now"
-    the topology processes the rows that its sources have when it starts, and then ends.
+        running = submit(build(), checkpoint="/data/checkpoints/orders")
+        running.wait()
 
-    The result can be used in a ``with`` statement, which stops the topology at the end of its block. If ``replace`` is true, and
-    this process already runs a topology of the same name, that one is stopped first. So a notebook's cell can be run twice.
+    The result can be used in a ``with`` statement, which stops the topology at the end of its block.
+
+    - ``topology`` may also be a plan. Then its settings stay as they are, and ``conf`` only configures a local session.
+    - ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or the one that
+      ``spark-submit`` or Databricks gives this process, or else a local session that this function starts.
+    - ``checkpoint`` is a folder, or a URL that Spark can write to. A topology that is submitted again with the same checkpoint
+      continues where it stopped. Without a checkpoint, nothing is kept after the end of the topology.
+    - ``conf`` overrides the topology's own configuration. If no configuration sets ``topology.workers``, the cores of the session
+      decide how many workers there are (`stormspark.plan.workers`).
+    - ``master``, and the ``spark.*`` entries of ``conf``, configure a local session that this function starts.
+    - If ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4).
+    - ``trigger`` is "continuous" or "available-now". With "available-now" the topology processes the rows that its sources have
+      when it starts, and then ends.
+    - If ``replace`` is true, and this process already runs a topology of the same name, that one is stopped first. So a notebook's
+      cell can be run twice.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
