@@ -133,8 +133,8 @@ def submit(
     - If ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4).
     - ``trigger`` is "continuous" or "available-now". With "available-now" the topology processes the rows that its sources have
       when it starts, and then ends.
-    - If ``replace`` is true, and this process already runs a topology of the same name, that one is stopped first. So a notebook's
-      cell can be run twice.
+    - If ``replace`` is true, and this process already runs a topology of the same name, that one is stopped first. So a cell of a
+      notebook can be run twice.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
