@@ -19,6 +19,8 @@ _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 #: Spark writes such errors for its users: they say what is wrong, and the cause below them says less.
 _FOR_USERS = re.compile(r"\[(?!STREAM_FAILED)[A-Z_]+(?:\.[A-Z_]+)*\] ")
 _FRAME = re.compile(r"^\s+(?:at \S+\(.*\)|\.\.\. \d+ more)$\n?", re.MULTILINE)
+#: The cause of "Cannot run program" has the system's error again, but not the program.
+_ONLY_A_NUMBER = re.compile(r"^[\w.$]+: error=\d+, ")
 #: Longer texts are cut.
 _MOST_LETTERS = 4000
 
@@ -86,10 +88,14 @@ def cause_in(text: str) -> str:
     'java.io.B: last'
     >>> cause_in(": java.lang.A: [NO_TABLE] There is no table t.\n\tat x.Y\nCaused by: java.io.B: last\n\tat z")
     'java.lang.A: [NO_TABLE] There is no table t. (caused by java.io.B: last)'
+    >>> cause_in(': java.io.B: Cannot run program "./p": error=2, No file\n\tat x.Y\nCaused by: java.io.B: error=2, No file')
+    'java.io.B: Cannot run program "./p": error=2, No file'
     """
     causes = list(_CAUSE.finditer(text))
     if not causes:
         return ""
+    if len(causes) > 1 and _ONLY_A_NUMBER.search(causes[-1]["cause"]):
+        causes.pop()
     last = causes[-1]
     if _FOR_USERS.search(causes[0]["cause"]) and last is not causes[0]:
         return f"{causes[0]['cause'].strip()} (caused by {last['cause'].strip()})"

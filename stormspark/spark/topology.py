@@ -60,6 +60,7 @@ from stormspark.running import TopologyHandle, end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
 from stormspark.spark.delta_jars import conf_of_session
+from stormspark.spark.drivers_python import bring_python
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
@@ -306,6 +307,7 @@ class SparkTopology(TopologyHandle):
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._executors = Executors(spark)
         self._executors.warn(plan)
+        bring_python(self._session.sparkContext)
         self._preflight = Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set)
         self._placement = Placement(
             self._session,
@@ -599,7 +601,9 @@ class SparkTopology(TopologyHandle):
                 except UnsupportedEnvironmentError as error:
                     self._error = error
                     return
-                self._start(run, first=attempt == 0 and not self._planned_restarts)
+                # What a worker has told at its start, such as a folder that its host does not share, needs no query to be told.
+                if self._nimbus.error is None:
+                    self._start(run, first=attempt == 0 and not self._planned_restarts)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
