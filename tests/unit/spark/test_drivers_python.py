@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from stormspark.spark import drivers_python
 from stormspark.spark.drivers_python import bring_python
 
 
@@ -20,7 +20,7 @@ from stormspark.spark.drivers_python import bring_python
 def ends(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """What is done when the process ends."""
     registered: list[Any] = []
-    monkeypatch.setattr(drivers_python.atexit, "register", lambda *call: registered.append(call))
+    monkeypatch.setattr(atexit, "register", lambda *call: registered.append(call))
 
     def end() -> None:
         while registered:
