@@ -424,6 +424,9 @@ def submit(
     project is the working directory, with all files that do not begin with a dot, but without Python environments. The cluster's
     Python needs stormspark and what your components import: install it there, or send it (--environment-archive).
 
+    With --deploy-mode cluster, --checkpoint has to be a URL. A standalone cluster of Spark (spark://...) starts no driver in
+    Python: use --deploy-mode client there. What is printed hides the values of secret settings, but --dry-run prints them.
+
     Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`.
     """
     from stormspark import spark
