@@ -34,9 +34,11 @@ _BUILTIN = {
 }
 _WARNINGS = "Warnings"
 _ADVICE = "Advice at the start"
+_FOUND = "Findings of `stormspark doctor`"
 _MEANT = {
     _WARNINGS: "After most of them the topology goes on. They are in the logs; those of the driver are on the terminal, too.",
     _ADVICE: "The topology runs. `stormspark explain` and the start of a run give this advice.",
+    _FOUND: "What keeps topologies from running here, or may. Some of it is also an error at the start of a run.",
 }
 _LOGGED = ("warning", "error", "exception", "critical")
 #: Words without which a text is no message of its own, but a part of one.
@@ -77,6 +79,8 @@ def messages() -> Iterator[Message]:
     for tree in trees.values():
         known |= {function: known[kind] for function, kind in _makers(tree) if kind in known}
     for file, tree in trees.items():
+        for said in _found_by_checks(tree):
+            yield Message(_FOUND, said)
         found = _yielded(tree) if file == _PACKAGE / "plan" / "advice.py" else _raised_or_logged(tree)
         for kind, node in found:
             text = _template(node)
@@ -108,6 +112,19 @@ def _raised_or_logged(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args and _is_log(node.func):
             yield _WARNINGS, _filled_in(node.args)
+
+
+def _found_by_checks(tree: ast.Module) -> Iterator[str]:
+    """What checks have found, with their advice. What is fine is no message."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) == "Result" and len(node.args) > 3:
+            status, *said = node.args[1:]
+            text = ": ".join(map(_template, said)).strip(": ")
+            if (
+                not (isinstance(status, ast.Attribute) and status.attr == "OK")
+                and len(text.split()) >= _SHORTEST
+            ):
+                yield text
 
 
 def _makers(tree: ast.Module) -> Iterator[tuple[str, str]]:

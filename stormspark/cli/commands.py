@@ -789,6 +789,43 @@ def jars(to: Path | None, options_of_spark: SparkOptions) -> None:
 
 
 @main.command()
+@click.option(
+    "--engine",
+    type=click.Choice(sorted(ENGINES)),
+    help="Check for this engine. By default for Spark if it is installed, and otherwise for the local engine.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Also start Spark with this master, and look at its executors: Python, packages, clocks, folders.",
+)
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Also look whether this folder can be written to, and with --master, whether executors see it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_settings_of_spark
+@_refusing
+def doctor(
+    engine: str | None, master: str | None, checkpoint: str | None, as_json: bool, conf: dict[str, Any]
+) -> None:
+    """Look for what would keep topologies from running here, and say what to do.
+
+    It checks Python and its packages, Java, Spark and its jars, folders, disk space, file descriptors and ports. It installs
+    nothing, and starts Spark only with --master.
+
+    Exit code: 0 nothing is in the way, 1 a check has failed.
+    """
+    from stormspark.cli.doctor import examine
+
+    if engine == "local" and master is not None:
+        msg = "--master needs --engine spark"
+        raise click.UsageError(msg)
+    click.get_current_context().exit(examine(engine, master, checkpoint, conf, as_json=as_json))
+
+
+@main.command()
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option(
     "--list", "all_of_them", is_flag=True, help="List all settings. Without a WORD, this is the default."

@@ -21,20 +21,19 @@ from typing import Any
 import cloudpickle
 from pyspark import SparkContext
 
+from stormspark.doctor import LEAST
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.pickled_modules import modules_in
 from stormspark.spark.preflight_task import look_around
 
-__all__ = ["Preflight", "explanation"]
+__all__ = ["PACKAGES", "Preflight", "explanation", "problem_on"]
 
 _log = logging.getLogger(__name__)
 
 #: What worker processes import of other projects, as modules.
 PACKAGES = ("cloudpickle", "deltalake", "greenlet", "numpy", "pyarrow")
-#: Older ones lack what Spark and stormspark need. Spark itself would fail in each batch of each attempt.
-LEAST = {"cloudpickle": "3.0", "deltalake": "1.6", "greenlet": "3.1", "numpy": "2.1", "pyarrow": "18"}
 #: A task tries to reach the driver for at most this long.
 _REACH_SECS = 8.0
 #: What stormspark brings under the names of other tools. Workers find it only when they load a component that needs it.
@@ -83,7 +82,7 @@ class Preflight:
             self.waits_for = ""
             for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
                 context.setLocalProperty(name, None)
-        problems = list(dict.fromkeys(filter(None, (self._problem(one, attempt) for one in found))))
+        problems = list(dict.fromkeys(filter(None, (problem_on(one, attempt) for one in found))))
         if problems:
             raise UnsupportedEnvironmentError(problems[0])
         for warning in dict.fromkeys(filter(None, (_other_source(one, self._sources) for one in found))):
@@ -117,42 +116,41 @@ class Preflight:
         names = modules_in(cloudpickle.dumps(self._plan))
         return sorted(name for name in names if name.partition(".")[0] not in _NOT_THE_USERS)
 
-    def _problem(self, found: Mapping[str, Any], attempt: Attempt) -> str | None:
-        """Return the message about what a task has found; None if all is well."""
-        python = f"{found['python']} (Python {found['python_version']}) on host {found['host']}"
-        lacks = [*found["packages"], *(["stormspark"] if found["stormspark"] is None else [])]
-        if found["older"]:
-            older = [
-                f"{name} {version} (at least {LEAST[name]} is needed)"
-                for name, version in found["older"].items()
-            ]
-            return _set_python(f"Spark's executors use {python}, which has {_listed(older)}")
-        if lacks == ["stormspark"]:
-            state = (
-                f"where stormspark can't be imported ({found['why']})"
-                if found["why"]
-                else "which has no stormspark"
-            )
-            return (
-                f"Spark's executors use {python}, {state}: install stormspark {_version()} there, "
-                f"{_ENVIRONMENT}"
-            )
-        if lacks:
-            return _set_python(f"Spark's executors use {python}, which has no {_listed(lacks)}")
-        if found["stormspark"] != _version():
-            return (
-                f"Spark's executors use stormspark {found['stormspark']} ({python}), but this program uses {_version()}: install "
-                f"the same version there, {_ENVIRONMENT}"
-            )
-        if found["modules"]:
-            return _ship(found["modules"], found["host"])
-        if found["network"]:
-            return (
-                f"the driver can't be reached from host {found['host']} at {_address(attempt)}: {found['network']}. Let this "
-                f"port through (stormspark.nimbus.port makes it a fixed one), or set spark.driver.host to an address of the "
-                f"driver that executors reach (docs/network.md)"
-            )
-        return None
+
+def problem_on(found: Mapping[str, Any], attempt: Attempt | None) -> str | None:
+    """Return the message about what a task has found; None if all is well. ``attempt`` is what the task was told to reach."""
+    python = f"{found['python']} (Python {found['python_version']}) on host {found['host']}"
+    lacks = [*found["packages"], *(["stormspark"] if found["stormspark"] is None else [])]
+    if found["older"]:
+        older = [
+            f"{name} {version} (at least {LEAST[name]} is needed)" for name, version in found["older"].items()
+        ]
+        return _set_python(f"Spark's executors use {python}, which has {_listed(older)}")
+    if lacks == ["stormspark"]:
+        state = (
+            f"where stormspark can't be imported ({found['why']})"
+            if found["why"]
+            else "which has no stormspark"
+        )
+        return (
+            f"Spark's executors use {python}, {state}: install stormspark {_version()} there, {_ENVIRONMENT}"
+        )
+    if lacks:
+        return _set_python(f"Spark's executors use {python}, which has no {_listed(lacks)}")
+    if found["stormspark"] != _version():
+        return (
+            f"Spark's executors use stormspark {found['stormspark']} ({python}), but this program uses {_version()}: install "
+            f"the same version there, {_ENVIRONMENT}"
+        )
+    if found["modules"]:
+        return _ship(found["modules"], found["host"])
+    if found["network"] and attempt is not None:
+        return (
+            f"the driver can't be reached from host {found['host']} at {_address(attempt)}: {found['network']}. Let this "
+            f"port through (stormspark.nimbus.port makes it a fixed one), or set spark.driver.host to an address of the "
+            f"driver that executors reach (docs/network.md)"
+        )
+    return None
 
 
 def _task(asked: Mapping[str, Any]) -> Callable[[Iterable[int]], list[dict[str, Any]]]:

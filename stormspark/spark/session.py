@@ -11,10 +11,8 @@ import difflib
 import logging
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -29,7 +27,16 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from stormspark.config import Settings
+from stormspark.config import DELTA_PACKAGE, Settings
+from stormspark.doctor import (
+    Result,
+    Status,
+    check_disk,
+    check_jars,
+    check_java,
+    check_spark_home,
+    check_temporary,
+)
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.launcher import on_databricks
 from stormspark.private_files import drivers_log_folder, open_private
@@ -58,11 +65,6 @@ _jvm_logs: list[Path] = []
 _log = logging.getLogger(__name__)
 
 _LEAST_SPARK = (4, 2)
-_LEAST_JAVA = 17
-_INSTALL_JAVA = (
-    "install a Java 17 runtime (Debian, Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME to one"
-)
-
 #: How long a master of a standalone cluster may take to accept a connection.
 _MASTER_SECS = 5.0
 
@@ -101,6 +103,7 @@ def local_session(
     """
     require_java()
     require_spark_home()
+    _warn_about_this_host()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # There are at least as many threads as workers, so that workers run side by side. The 4 says how often Spark tries a task, as
@@ -261,35 +264,24 @@ def require_classic(spark: object) -> SparkSession:
 
 def require_java() -> None:
     """Raise `UnsupportedEnvironmentError` if Spark will find no Java that can run it. The message says what to install."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    if java is None or not os.access(java, os.X_OK):
-        where = f"there is none at JAVA_HOME={home}" if home else "there is none on the PATH"
-        msg = f"Spark needs Java {_LEAST_JAVA} or later, but {where}: {_INSTALL_JAVA}"
-        raise UnsupportedEnvironmentError(msg)
-    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', output)
-    if found is None or int(found[1]) < _LEAST_JAVA:
-        version = found[1] if found else f"of an unknown version ({output[:60]!r})"
-        msg = f"Spark needs Java {_LEAST_JAVA} or later, but {java} is {version}: {_INSTALL_JAVA}"
-        raise UnsupportedEnvironmentError(msg)
+    _require(check_java())
 
 
 def require_spark_home() -> None:
     """Raise `UnsupportedEnvironmentError` if SPARK_HOME is no Spark, or one of another release than PySpark."""
-    home = os.environ.get("SPARK_HOME")
-    if home is None:
-        return
-    what_to_do = f"unset it, or let it name the folder of a Spark {pyspark.__version__}"
-    if not os.access(Path(home, "bin", "spark-submit"), os.X_OK):
-        msg = f"SPARK_HOME={home} is no Spark, because it has no bin/spark-submit: {what_to_do}"
-        raise UnsupportedEnvironmentError(msg)
-    release = pyspark.__version__.split(".")[:2]
-    for jar in Path(home, "jars").glob("spark-core_*.jar"):
-        version = jar.stem.partition("-core_")[2].partition("-")[2]
-        if version.split(".")[:2] != release:
-            msg = f"SPARK_HOME={home} is Spark {version}, but this program has PySpark {pyspark.__version__}: {what_to_do}"
-            raise UnsupportedEnvironmentError(msg)
+    _require(check_spark_home(pyspark.__version__))
+
+
+def _require(result: Result) -> None:
+    if result.status is Status.FAILED:
+        raise UnsupportedEnvironmentError(str(result))
+
+
+def _warn_about_this_host() -> None:
+    """Log what would make a topology fail later, with errors that do not say why. ``stormspark doctor`` looks at more."""
+    for result in (check_temporary(), check_disk(), check_jars(delta_package=DELTA_PACKAGE)):
+        if result.status is Status.FAILED:
+            _log.warning("%s", result)
 
 
 def require_master(master: str) -> None:

@@ -19,9 +19,10 @@ from pyspark import cloudpickle
 
 import stormspark
 from stormspark import TopologyBuilder, __version__
+from stormspark.doctor import LEAST
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan import plan_topology
-from stormspark.spark.preflight import _OF_FRONT_ENDS, LEAST, PACKAGES, Preflight, explanation
+from stormspark.spark.preflight import _OF_FRONT_ENDS, PACKAGES, Preflight, explanation
 from stormspark.spark.preflight_task import look_around
 from stormspark.testing import TestWordSpout
 from stormspark.worker.host.key import Key
@@ -155,10 +156,14 @@ def test_a_stormspark_that_can_not_be_imported_is_told_with_the_reason() -> None
 
 
 def test_the_least_versions_are_those_of_the_package() -> None:
-    told = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"][
-        "dependencies"
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    told = [
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
     ]
-    assert {f"{name}>={LEAST[name]}" for name in PACKAGES} <= set(told)
+    told = [one.partition(",")[0] for one in told]
+    assert set(PACKAGES) <= set(LEAST)
+    assert {f"{name}>={version}" for name, version in LEAST.items()} <= set(told)
 
 
 def test_a_module_of_the_same_name_with_other_content_is_a_warning(tmp_path, monkeypatch, caplog) -> None:

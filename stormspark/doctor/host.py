@@ -1,0 +1,233 @@
+"""Checks of this host: its folders, its disk, its descriptors and its network."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from stormspark.doctor.result import Result, Status
+from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.private_files import drivers_log_folder
+
+__all__ = [
+    "check_checkpoint",
+    "check_descriptors",
+    "check_disk",
+    "check_home",
+    "check_host_name",
+    "check_logs",
+    "check_ports",
+    "check_temporary",
+]
+
+#: With less space than this, a topology can't run, and with less than that, not for long.
+_LEAST_BYTES, _LOW_BYTES = 64 << 20, 1 << 30
+#: A driver with some workers has this many connections, files and pipes.
+_LEAST_DESCRIPTORS, _LOW_DESCRIPTORS = 256, 4096
+#: The longest path of a Unix socket, less what stormspark and Spark add to the temporary folder.
+_LONGEST_TEMPORARY = 107 - 60
+
+
+def check_temporary() -> Result:
+    """Can a temporary file be written? Everything needs that."""
+    try:
+        folder = tempfile.gettempdir()
+    except OSError as error:
+        return Result(
+            "temporary folder",
+            Status.FAILED,
+            f"there is none that can be written to ({error.strerror})",
+            "set TMPDIR to a folder on a local disk with space left",
+        )
+    given = os.environ.get("TMPDIR")
+    if given and os.path.realpath(given) != os.path.realpath(folder):
+        return Result(
+            "temporary folder",
+            Status.WARNING,
+            f"TMPDIR={given} can't be written to, so Python takes {folder}, and Java may take another one",
+            "make that folder, or set TMPDIR to one that can be written to",
+        )
+    if (why := _why_not_written(Path(folder))) is not None:
+        return Result(
+            "temporary folder",
+            Status.FAILED,
+            f"{folder} can't be written to ({why})",
+            "set TMPDIR to a folder on a local disk with space left",
+        )
+    if len(os.fsencode(folder)) > _LONGEST_TEMPORARY:
+        return Result(
+            "temporary folder",
+            Status.WARNING,
+            f"{folder} is a long name, and names of Unix sockets below it may be too long",
+            "set TMPDIR to a folder with a shorter name",
+        )
+    return Result("temporary folder", Status.OK, folder)
+
+
+def check_home(environment: Mapping[str, str] | None = None) -> Result:
+    """Can the home be written to? Spark keeps the jars there that it fetches."""
+    given = os.environ if environment is None else environment
+    home = Path(given.get("HOME") or os.path.expanduser("~"))
+    advice = "give Spark another folder for jars, -c spark.jars.ivy=DIR, and set XDG_CACHE_HOME to one that can be written to"
+    if not home.is_dir():
+        return Result(
+            "home",
+            Status.WARNING,
+            f"{home} is no folder, so Spark can't keep the jars that it fetches",
+            advice,
+        )
+    if (why := _why_not_written(home)) is not None:
+        return Result(
+            "home",
+            Status.WARNING,
+            f"{home} can't be written to ({why}), so Spark can't keep the jars that it fetches",
+            advice,
+        )
+    return Result("home", Status.OK, str(home))
+
+
+def check_logs(named: str | None = None) -> Result:
+    """Can logs be written? ``named`` is ``stormspark.log.dir``."""
+    try:
+        folder = drivers_log_folder(named, "doctor")
+    except UnsupportedEnvironmentError as error:
+        text, _, advice = str(error).rpartition(": ")
+        return Result("logs", Status.FAILED, text or str(error), advice if text else "")
+    with contextlib.suppress(OSError):
+        if not named:
+            folder.rmdir()
+            folder = folder.parent
+    return Result("logs", Status.OK, str(folder))
+
+
+def check_disk(folders: Mapping[str, Path] | None = None) -> Result:
+    """Is there space left where topologies write?"""
+    wanted = folders if folders is not None else _written_to()
+    shown, worst = [], Status.OK
+    for what, folder in wanted.items():
+        try:
+            free = shutil.disk_usage(folder).free
+            files = os.statvfs(folder)
+        except OSError:
+            continue  # another check tells it
+        no_files = files.f_files > 0 and files.f_favail == 0
+        status = (
+            Status.FAILED
+            if free < _LEAST_BYTES or no_files
+            else Status.WARNING
+            if free < _LOW_BYTES
+            else Status.OK
+        )
+        if status is Status.FAILED or (status is Status.WARNING and worst is Status.OK):
+            worst = status
+        space = f"{free >> 20:,} MB free" if free < 10 << 30 else f"{free >> 30:,} GB free"
+        shown.append(f"{what} {folder}: {'no more files (inodes)' if no_files else space}")
+    advice = (
+        ""
+        if worst is Status.OK
+        else "free some space, or name other folders: TMPDIR, -c stormspark.log.dir=DIR"
+    )
+    return Result("disk", worst, "; ".join(shown), advice)
+
+
+def check_descriptors(limits: tuple[int, int] | None = None) -> Result:
+    """How many files may a process open? stormspark raises the soft limit itself, up to the hard one.
+
+    >>> print(check_descriptors((64, 128)).found)
+    a process may have 128 file descriptors, which is too few for a driver with a worker
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE) if limits is None else limits
+    advice = "raise the hard limit (ulimit -Hn 65536, LimitNOFILE= of a systemd unit, --ulimit nofile=65536 of a container)"
+    if hard == resource.RLIM_INFINITY or hard >= _LOW_DESCRIPTORS:
+        shown = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+        return Result("descriptors", Status.OK, f"{soft:,}, and up to {shown} if needed")
+    text = f"a process may have {hard} file descriptors, which is "
+    if hard < _LEAST_DESCRIPTORS:
+        return Result("descriptors", Status.FAILED, f"{text}too few for a driver with a worker", advice)
+    return Result("descriptors", Status.WARNING, f"{text}too few for a driver with many workers", advice)
+
+
+def check_ports() -> Result:
+    """Can a process of this host listen, and another one connect to it?"""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=10).close()
+    except OSError as error:
+        return Result(
+            "ports",
+            Status.FAILED,
+            f"a process can't listen on 127.0.0.1 and be reached there ({error})",
+            "bring the loopback interface up (ip link set lo up), and let it through the firewall",
+        )
+    return Result("ports", Status.OK, "a process can listen on 127.0.0.1, and be reached there")
+
+
+def check_host_name() -> Result:
+    """Does this host know its own name? Spark asks for it when executors are on other hosts."""
+    name = socket.gethostname()
+    try:
+        address = socket.gethostbyname(name)
+    except OSError:
+        return Result(
+            "host name",
+            Status.WARNING,
+            f"this host's name {name} has no address, and executors on other hosts could not reach the driver by it",
+            "add it to /etc/hosts, or set spark.driver.host (and SPARK_LOCAL_IP) to an address that they reach",
+        )
+    if address.startswith("127."):
+        return Result(
+            "host name",
+            Status.NOTE,
+            f"this host's name {name} has the address {address}, by which no other host reaches it",
+            "for executors on other hosts: -c spark.driver.host=ADDRESS",
+        )
+    return Result("host name", Status.OK, f"{name} ({address})")
+
+
+def check_checkpoint(folder: str | None) -> Result | None:
+    """Can the checkpoint folder be written to? None if there is none, or if it is a URL, which Spark knows."""
+    if folder is None or "://" in folder:
+        return None
+    path = Path(folder).absolute()
+    above = next(one for one in (path, *path.parents) if one.exists())
+    if not above.is_dir():
+        return Result("checkpoint", Status.FAILED, f"{above} is a file", "name a folder")
+    if (why := _why_not_written(above)) is not None:
+        return Result(
+            "checkpoint",
+            Status.FAILED,
+            f"{above} can't be written to ({why})",
+            "name a folder that this user may write to, on all hosts if there are several",
+        )
+    return Result("checkpoint", Status.OK, str(path))
+
+
+def _written_to() -> dict[str, Path]:
+    folders = {"home": Path(os.path.expanduser("~"))}
+    with contextlib.suppress(OSError):
+        folders = {"temporary folder": Path(tempfile.gettempdir()), **folders}
+    return folders
+
+
+def _why_not_written(folder: Path) -> str | None:
+    """Write a file, and return why that fails. What `os.access` says of root is not true of a read-only or a full disk."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".stormspark-doctor-", dir=folder)
+    except OSError as error:
+        return error.strerror
+    try:
+        os.write(descriptor, b"?" * 4096)
+        os.fsync(descriptor)
+    except OSError as error:
+        return error.strerror
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+    return None
