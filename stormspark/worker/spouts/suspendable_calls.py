@@ -100,7 +100,10 @@ class SuspendableCalls:
         hub = runner.parent
         assert hub is not None
         self.suspended = True
-        hub.switch(True)
+        try:
+            hub.switch(True)
+        finally:
+            del hub  # see `_take_turns`
         self.suspended = False
         self.stamp_emits()
 
@@ -116,11 +119,19 @@ class SuspendableCalls:
 
 
 def _take_turns(of: ReferenceType[SuspendableCalls]) -> None:
-    """Take one turn each time the greenlet is switched to. This is the main function of the greenlet."""
+    """Take one turn each time the greenlet is switched to. This is the main function of the greenlet.
+
+    Whoever keeps an error of the spout keeps the frames of this function, too. A variable of theirs must not keep the greenlet of
+    the worker's thread when that thread ends: greenlet would look for its owner in the main thread, among all objects, and in
+    the middle of whatever the main thread does.
+    """
     hub = getcurrent().parent
     assert hub is not None
-    while (calls := of()) is not None:
-        result = calls._call()
-        del calls
-        hub.switch(result)
-        del result
+    try:
+        while (calls := of()) is not None:
+            result = calls._call()
+            del calls
+            hub.switch(result)
+            del result
+    finally:
+        del hub

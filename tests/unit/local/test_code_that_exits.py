@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
+from greenlet import getcurrent
 
 from stormspark import TopologyBuilder
 from stormspark.errors import ComponentError, StormsparkError
 from stormspark.local import submit
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
+from tests.waiting import wait_for
 
 BOTH = pytest.mark.parametrize("threads", ["always", "never"])
 ENDS = pytest.mark.parametrize("end", [SystemExit(3), GeneratorExit()], ids=["exit", "generator"])
 #: What the code still has to raise.
 to_raise: list[BaseException] = []
+#: What `RemembersThread` remembers.
+hubs: list[Any] = []
 
 
 def _raise_once() -> None:
@@ -51,6 +57,14 @@ class RaisingNumbers(Numbers):
 
     def next_tuple(self) -> None:
         _raise_once()
+        super().next_tuple()
+
+
+class RemembersThread(RaisingNumbers):
+    """Remembers the main greenlet of the worker's thread, which it does not keep."""
+
+    def next_tuple(self) -> None:
+        hubs.append(ref(getcurrent().parent))
         super().next_tuple()
 
 
@@ -102,6 +116,25 @@ def test_a_next_tuple_that_exits_restarts_its_task(threads: str, end: BaseExcept
         until(lambda: len(told.all) == 3)
         assert [task.counters.restarts for task in tasks(local, "numbers")] == [1]
     assert sorted(told.all) == [("ack", "1"), ("ack", "2"), ("ack", "3")]
+
+
+def test_an_error_that_somebody_keeps_does_not_keep_the_greenlet_of_the_workers_thread() -> None:
+    """Else the main thread looks for its owner among all objects, wherever it is, when the worker's thread has ended."""
+    hubs.clear()
+    kept = ValueError("kept")
+    to_raise.append(kept)
+    told = Told("keeps an error")
+    with running(
+        _topology(RemembersThread([1], told), Raises("nowhere")), **{"stormspark.executor.threads": "never"}
+    ):
+        until(lambda: told.all)
+
+    def is_gone() -> bool:
+        gc.collect()  # the spout's task and its greenlets are in cycles
+        return hubs[0]() is None
+
+    wait_for(is_gone, message="the greenlet is still there")
+    assert kept.__traceback__ is not None
 
 
 @ENDS
