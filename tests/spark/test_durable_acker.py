@@ -20,7 +20,7 @@ from stormspark.cli import main
 from stormspark.connectors import DataFrameSpout
 from stormspark.spark import SparkTopology
 from tests.spark.test_sources import numbers_in, write_numbers
-from tests.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import PATIENCE_SECS, wait_for, wait_for_batches, wait_until_idle, worker_processes
 from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
@@ -200,7 +200,7 @@ def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -
         of_batches = [p["stateOperators"] for p in running.acker.query.recentProgress]
         return sum(operators[0][what] for operators in of_batches if operators)
 
-    waits_until = time.monotonic() + 120
+    waits_until = time.monotonic() + PATIENCE_SECS
     while running.acker.time.at < begun + 8_000_000 or states("numRowsRemoved") <= ROWS / 2:
         assert time.monotonic() < waits_until, "the watermark has not passed what is closed"
         write_numbers(held.folder / "in", f"{(n := next(numbers))}.json", range(n, n + 1))
