@@ -5,5 +5,6 @@ staging      pages of the repository as pages of the site: links lead to pages, 
 sources      the page of a file, a folder or a notebook of the repository
 api          the pages that come from docstrings and from the command line
 conf         what Sphinx has to know
+breaks       where long names in tables may be broken
 links        looks at what was built: does every link lead somewhere, and is nothing loaded from elsewhere?
 """

@@ -212,7 +212,12 @@ def _commands() -> Iterator[str]:
     yield "# Commands\n\nWhat `stormspark COMMAND --help` says.\n"
     for name, command in sorted(main.commands.items()):
         if not command.hidden:
-            context = click.Context(
-                command, info_name=f"stormspark {name}", max_content_width=100, terminal_width=100
-            )
-            yield f"## stormspark {name}\n\n```text\n{command.get_help(context)}\n```\n"
+            yield from _command(f"stormspark {name}", command, "##")
+
+
+def _command(name: str, command: click.Command, mark: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name, max_content_width=88, terminal_width=88)
+    yield f"{mark} {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for below, one in command.commands.items():
+            yield from _command(f"{name} {below}", one, f"{mark}#")

@@ -8,7 +8,13 @@ project = "stormspark"
 author = "The stormspark developers"
 version = release = stormspark.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "tools.site.docstrings"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "tools.site.breaks",
+    "tools.site.docstrings",
+]
 exclude_patterns = ["_build"]
 # An exception to the rule that a document is Markdown: pages from docstrings, which are written at each build.
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -100,7 +100,11 @@ def test_every_page_that_is_made_is_there():
     rows = ".. py:data:: ROW_BY_ROW\n   :value: 'row by row'\n\n   The value of ``anchors`` for a batch"
     assert rows in pages["reference/api/arrow-and-async.rst"]
     page = pages[md("reference/commands")]
-    assert "## stormspark run\n" in page and "--until-idle" in page and "## stormspark dead-letters\n" in page
+    assert (
+        "## stormspark run\n" in page
+        and "--until-idle" in page
+        and "### stormspark dead-letters replay\n" in page
+    )
 
 
 def test_links_between_documents_lead_to_pages(repository):
