@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.hosts import Hosts
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SERVER = """
 import socket

@@ -11,7 +11,8 @@ from tests.databricks_compute import Compute
 from tests.refusing_folder import build
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# `tests/unit/spark/test_left_queries.py` shows in short what is stopped.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 BEGIN = """
 from stormspark import Bolt, TopologyBuilder
@@ -93,7 +94,6 @@ def test_python_starts_again_beside_the_same_spark(compute):
         assert notebook.run("running.stop(); print(spark.range(3).count(), queries())") == "3 []\n"
 
 
-@pytest.mark.long
 def test_cells_that_are_run_twice_and_cancelled(compute):
     with compute.notebook() as notebook:
         notebook.run(BEGIN)
@@ -118,7 +118,6 @@ def test_cells_that_are_run_twice_and_cancelled(compute):
         assert said == "True None 3 []\n", said + notebook.log()
 
 
-@pytest.mark.long
 def test_a_checkpoint_in_a_folder_that_refuses_renames(compute, tmp_path):
     library = build(tmp_path)
     if library is None:
