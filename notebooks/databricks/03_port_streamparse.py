@@ -10,7 +10,7 @@
 
 # COMMAND ----------
 
-# MAGIC %pip install "stormspark[port]"
+# MAGIC %pip install "stormspark[delta,port]"
 
 # COMMAND ----------
 

@@ -9,7 +9,7 @@
 
 # COMMAND ----------
 
-# MAGIC %pip install stormspark
+# MAGIC %pip install "stormspark[delta,kafka]"
 
 # COMMAND ----------
 

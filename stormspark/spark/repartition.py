@@ -32,6 +32,7 @@ from stormspark.grouping.repartitioning import (
     Stay,
 )
 from stormspark.wire.column_hashes import column_hashes
+from stormspark.wire.python_values import python_values
 
 __all__ = ["repartition", "sender_context"]
 
@@ -119,7 +120,7 @@ def _chosen(df: DataFrame, by: ByChooser) -> Column:
         batch = spark_task.getLocalProperty("streaming.sql.batchId") or ""
         choose = by.grouping.chooser(sender_context(by, fields, spark_task.partitionId(), batch))
         for rows in batches:
-            columns = [column.to_pylist(maps_as_pydicts="strict") for column in rows.flatten()]
+            columns = [python_values(column) for column in rows.flatten()]
             tasks = [choose(values) for values in zip(*columns, strict=True)]
             yield pa.array(
                 [[position[one] for one in ((picked,) if single else picked)] for picked in tasks],

@@ -25,7 +25,7 @@ _OF_ITS_OWN = ("/home", "/root", "/work", "/opt", "/var/tmp", "/dev/shm", "/mnt/
 HOME = "/home/storm"
 #: Java is to start quickly. What it computes in these tests is little.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-_PATH = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Host:

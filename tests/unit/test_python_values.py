@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import stormspark
 from stormspark.wire.python_values import python_value, python_values, with_dicts
 
 OF_MAPS = pa.map_(pa.string(), pa.map_(pa.string(), pa.int64()))
@@ -45,3 +47,12 @@ def test_a_key_that_a_map_has_twice_is_an_error() -> None:
         python_values(pa.array([twice], kind))
     with pytest.raises(KeyError, match="a map has a key twice"):
         with_dicts([twice], kind)
+
+
+def test_nobody_else_asks_pyarrow_for_dicts() -> None:
+    """Only from version 20 on does pyarrow know how to make them."""
+    package = Path(stormspark.__file__).parent
+    asking = {
+        path.name for path in package.rglob("*.py") if "maps_as_pydicts" in path.read_text(encoding="utf-8")
+    }
+    assert asking == {"python_values.py"}

@@ -69,6 +69,15 @@ def staged(root):
     return stage.pages
 
 
+@pytest.mark.slow
+def test_no_document_here_leads_nowhere():
+    """`make site` checks anchors, too."""
+    stage = Stage(ROOT)
+    stage.pages |= made_pages()
+    stage.add_documents()
+    assert "tutorials/first-topology.md" in stage.pages
+
+
 def test_the_navigation_has_every_document_once():
     below = [f"{page.removesuffix('index')}{one}" for page, ones in BELOW.items() for one in ones]
     named = [re.sub(r".* <(.*)>", r"\1", page) for part in PARTS for page in part.pages] + below
