@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from stormspark.spark.fence import this_machine
+from stormspark.spark.java_errors import in_one_line
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
@@ -38,33 +38,43 @@ def mark_queries(session: SparkSession) -> None:
 def stop_left_queries(session: SparkSession) -> list[str]:
     """Stop the queries of topologies whose Python process has ended. Return their names."""
     stopped: list[str] = []
-    with contextlib.suppress(
-        Py4JError
-    ):  # a query that has just ended, or a Spark that does not show its queries
-        for query in _active(session):
-            if _is_left(str(query.sparkSession().conf().get(_PROCESS, ""))):
-                query.stop()
-                stopped.append(str(query.name()))
-    if stopped:
-        _log.warning(
-            "a Python process that has ended left %s in Spark, which this start has stopped: %s",
-            "a query" if len(stopped) == 1 else f"{len(stopped)} queries",
-            ", ".join(sorted(stopped)),
-        )
+    for query in _left(session):
+        name = "a query"
+        try:
+            name = str(query.name())
+            # First, because a stop may wait for a batch as long as Spark's spark.sql.streaming.stopTimeout allows.
+            _log.warning(
+                "a Python process that has ended left a query in Spark, which this start stops: %s", name
+            )
+            query.stop()
+        except Py4JError as error:  # the others still have to be stopped
+            _log.warning(
+                "%s, left by a Python process that has ended, could not be stopped: %s",
+                name,
+                in_one_line(str(error)),
+            )
+        else:
+            stopped.append(name)
     return stopped
 
 
-def _active(session: SparkSession) -> Iterator[Any]:
-    """All active queries of this Spark. A session itself shows only its own."""
-    active = session._jsparkSession.sharedState().activeStreamingQueries()
-    for key in list(active):
-        if (query := active.get(key)) is not None:
-            yield query
+def _left(session: SparkSession) -> list[Any]:
+    """The queries that are left of all active queries of this Spark. A session itself shows only its own."""
+    left = []
+    with contextlib.suppress(Py4JError):  # a Spark that does not show its queries
+        active = session._jsparkSession.sharedState().activeStreamingQueries()
+        for key in list(active):
+            with contextlib.suppress(Py4JError):  # a query that has just ended
+                query = active.get(key)
+                if query is not None and _is_left(str(query.sparkSession().conf().get(_PROCESS, ""))):
+                    left.append(query)
+    return left
 
 
 def _is_left(process: str) -> bool:
-    """Whether a process has ended. Of a process in another container, nobody here can say."""
+    """Whether a process has ended. Of a process in another container, nobody here can say, nor on a system without ``/proc``."""
     parts = re.fullmatch(r"(\d+) (\d+) (\S*) (.*)", process)
-    if parts is None or (parts[3], parts[4]) != (this_process().host, this_machine()):
+    if parts is None or not parts[4] or (parts[3], parts[4]) != (this_process().host, this_machine()):
         return False
-    return not is_alive(ProcessId(parts[3], int(parts[1]), int(parts[2])))
+    its = ProcessId(parts[3], int(parts[1]), int(parts[2]))
+    return its.started > 0 and its != this_process() and not is_alive(its)
