@@ -74,7 +74,7 @@ def kills():
     return found
 before = kills()
 _, status, used = os.wait4(pid, 0)
-killed = [-1, *(now - then if min(now, then) >= 0 else -1 for now, then in zip(kills(), before))][-2:]
+killed = [now - then if min(now, then) >= 0 else -1 for now, then in zip(kills(), before)]
 noted = os.pread(page, 4096, 0)
 if noted.endswith(b"\\1"):
     sys.exit()
@@ -85,9 +85,10 @@ try:
     task = noted[:256].rstrip(b"\\0") or b"no task"
     code = os.waitstatus_to_exitcode(status)
     how = b"was killed by signal %d" % -code if code < 0 else b"ended with exit code %d" % code
-    if code == -9 and max(killed) > 0:
-        sizes = (used.ru_maxrss >> 10, int(limit) >> 20)
-        how += b" for lack of memory (it had used up to %d MB; limit of its container in MB, 0 for none: %d)" % sizes
+    in_group, on_host = killed
+    if code == -9 and (in_group > 0 or in_group < 0 < on_host):
+        found = (b"" if in_group > 0 else b", perhaps", used.ru_maxrss >> 10, int(limit) >> 20)
+        how += b"%b for lack of memory (it had used up to %d MB; limit of its container in MB, 0 for none: %d)" % found
     os.write(file, b"the process %b, while %b ran on the worker's thread\\n" % (how, task))
 except OSError:
     pass
@@ -222,8 +223,8 @@ def _in_words(report: bytes, of_worker: str = "") -> str:
     >>> page = b"sink[0]".ljust(4096, b"\0")
     >>> print(_in_words(b"9\n" + page))
     its process was killed by SIGKILL while sink[0] ran (by kill -9, or because the system had no memory left)
-    >>> print(_in_words(b"9 204800 0 0 0\n" + page))
-    its process was killed by SIGKILL while sink[0] ran (by kill -9; the kernel did not lack memory)
+    >>> print(_in_words(b"9 204800 0 0 3\n" + page))
+    its process was killed by SIGKILL while sink[0] ran (by kill -9, and not by the kernel for lack of memory)
     >>> print(_in_words(b"768\n" + page))
     its process ended with exit code 3 while sink[0] ran (by os._exit, or by native code)
     >>> print(_in_words(b"768\n" + page + b"the process ends by os._exit(3) in execute at sink.py:7\n"))
@@ -252,10 +253,11 @@ def _in_words(report: bytes, of_worker: str = "") -> str:
         return f"its process ended with exit code {code}{while_} (by os._exit, or by native code)"
     if code == -signal.SIGKILL and memory.why:
         has = f" The worker has {of_worker}." if of_worker else ""
-        return f"its process was killed by the kernel{while_}: {memory.why}.{has} {_MORE_MEMORY}"
+        by = f"the kernel{while_}" if memory.is_certain else f"SIGKILL{while_}, perhaps by the kernel"
+        return f"its process was killed by {by}: {memory.why}.{has} {_MORE_MEMORY}"
     if code == -signal.SIGKILL:
         why = " (by kill -9, or because the system had no memory left)"
-        why = " (by kill -9; the kernel did not lack memory)" if memory.is_known else why
+        why = " (by kill -9, and not by the kernel for lack of memory)" if memory.is_known else why
     return f"its process was killed by {_name(-code)}{while_}{why}"
 
 

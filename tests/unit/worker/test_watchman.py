@@ -51,10 +51,15 @@ watchman.note_task("sink[0]")
 NATIVE_EXIT = "ctypes.CDLL(None)._exit(3)"
 
 
-def ended(folder: Path, end: str, group: Path | None = None) -> str | None:
+#: Counts kills in files of a test.
+COUNTED = "watchman.limit_of = lambda pid: SimpleNamespace(size=200 << 20, counters=(folder + '/group', folder + '/host')); "
+
+
+def ended(folder: Path, end: str, group: Path | None = None, before: str = "") -> str | None:
     """Let a worker end like this, in a control group, and return how it has ended."""
     script = folder / "user_script.py"
-    script.write_text(WORKER.format(end=end))
+    begins = "watchman.become_watched("
+    script.write_text(WORKER.format(end=end).replace(begins, before + begins))
     command = [sys.executable, str(script), str(folder)]
     if group is not None:
         command = ["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(group / "cgroup.procs"), *command]
@@ -98,7 +103,8 @@ def limited_group() -> Iterator[Path]:
         ),
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
-            r"was killed by SIGKILL while sink\[0\] ran \(by kill -9; the kernel did not lack memory\)",
+            # Here the kernel may count other kills, or none.
+            r"was killed by (SIGKILL|the kernel) while sink\[0\] ran.*",
         ),
         ("os.kill(os.getpid(), signal.SIGTERM)", r"was killed by SIGTERM while sink\[0\] ran"),
         ("os._exit(3)", r"ended by os\._exit\(3\) in <module> at .*user_script\.py:24"),
@@ -117,6 +123,71 @@ def test_the_signal_or_the_exit_code_and_the_task_are_named(tmp_path: Path, end:
     assert (
         "while sink[0] ran on the worker's thread\n" in (tmp_path / "worker-2.out").read_text()
         or "None" in end
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_group", "on_host", "words", "noted"),
+    [
+        (
+            "2",
+            "3",
+            r"SIGKILL while sink\[0\] ran \(by kill -9, and not by the kernel for lack of memory\)",
+            "",
+        ),
+        (
+            "2",
+            "0",
+            r"SIGKILL while sink\[0\] ran \(by kill -9, and not by the kernel for lack of memory\)",
+            "",
+        ),
+        (
+            "3",
+            "3",
+            r"the kernel while sink\[0\] ran: the memory limit of its container, 200 MB, was .*",
+            " for",
+        ),
+        (
+            None,
+            "3",
+            r"SIGKILL while sink\[0\] ran, perhaps by the kernel: the host had no memory left for some process .*",
+            ", perhaps for",
+        ),
+        (
+            None,
+            "0",
+            r"SIGKILL while sink\[0\] ran \(by kill -9, and not by the kernel for lack of memory\)",
+            "",
+        ),
+        (
+            None,
+            None,
+            r"SIGKILL while sink\[0\] ran \(by kill -9, or because the system had no memory left\)",
+            "",
+        ),
+    ],
+)
+def test_kills_count_in_the_group_and_only_without_it_on_the_host(
+    tmp_path: Path, in_group: str | None, on_host: str | None, words: str, noted: str
+) -> None:
+    """The kernel had killed two processes of the group, and none on the host. Now it has killed so many."""
+    tmp_path.chmod(0o700)
+    if in_group is not None:
+        (tmp_path / "group").write_text("oom 1\noom_kill 2\n")
+        (tmp_path / "group-later").write_text(f"oom 1\noom_kill {in_group}\n")
+    os.mkfifo(tmp_path / "host")  # whoever has written into it knows that the watchman has read all
+    line = "no such line" if on_host is None else "oom_kill"
+    (tmp_path / "host-later").write_text(f"{line} {on_host}\n")
+    ends = (
+        f"Path(folder, 'host').write_text('{line} 0\\n')\n"
+        "for file in Path(folder).glob('*-later'): file.rename(str(file)[:-6])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    how = ended(tmp_path, ends, before=COUNTED)
+    assert how is not None
+    assert re.fullmatch(f"its process was killed by {words}", how), how
+    assert (f"killed by signal 9{noted} lack of memory (" in (tmp_path / "worker-2.out").read_text()) is bool(
+        noted
     )
 
 
