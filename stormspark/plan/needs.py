@@ -25,6 +25,7 @@ __all__ = [
     "OVERHEAD",
     "ExecutorNeeds",
     "WorkerNeeds",
+    "default_overhead",
     "executor_needs",
     "limits_memory",
     "mebibytes",
@@ -34,11 +35,9 @@ __all__ = [
 ]
 
 OVERHEAD, PYSPARK_MEMORY = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
-_CORES, _HEAP, _FACTOR = (
-    "spark.executor.cores",
-    "spark.executor.memory",
-    "spark.executor.memoryOverheadFactor",
-)
+_CORES, _HEAP = "spark.executor.cores", "spark.executor.memory"
+_FACTOR, _FACTOR_ON_KUBERNETES = "spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor"
+_LEAST_OVERHEAD = "spark.executor.minMemoryOverhead"
 
 #: Measured: a worker without tuples, and one of Spark's Python processes that carries frames.
 _PYTHON_MB, _CARRIER_MB = 120, 150
@@ -47,6 +46,8 @@ _PYTHON_MB, _CARRIER_MB = 120, 150
 _ADDRESSES_MB = 600
 #: Spark's own rule for the memory of a JVM outside of its heap.
 _LEAST_OVERHEAD_MB, _OVERHEAD_FACTOR, _HEAP_MB = 384, 0.1, 1024
+#: The factor that spark-submit sets for a program in Python whose driver Kubernetes starts.
+_FACTOR_OF_PYTHON = 0.4
 #: Storm's keys for the memory of each instance (A9).
 _DECLARED = (
     "topology.component.resources.onheap.memory.mb",
@@ -141,17 +142,20 @@ def executor_needs(
     return ExecutorNeeds(workers, at_once, worker, math.ceil(overhead / 50) * 50)
 
 
-def shortfalls(needs: ExecutorNeeds, conf: Mapping[str, Any], master: str) -> Iterator[str]:
+def shortfalls(
+    needs: ExecutorNeeds, conf: Mapping[str, Any], master: str, *, in_cluster: bool = False
+) -> Iterator[str]:
     """Yield a sentence for each setting of Spark that is too small for ``needs``: what is needed, what is set, what to do.
 
-    Only YARN and Kubernetes limit a container's memory. ``spark.executor.pyspark.memory`` is a limit everywhere.
+    Only YARN and Kubernetes limit a container's memory. ``spark.executor.pyspark.memory`` is a limit everywhere. For
+    ``in_cluster``, see `default_overhead`.
     """
     each = "its worker" if needs.workers == 1 else f"its {needs.workers} workers"
     given = mebibytes(conf.get(OVERHEAD))
     limited = mebibytes(conf.get(PYSPARK_MEMORY))
     cores = _number(conf, _CORES) or 1
     if limits_memory(master):
-        has = _default_overhead(conf, master) if given is None else given
+        has = default_overhead(conf, master, in_cluster) if given is None else given
         has += limited or 0  # the container is larger by that
         if has < needs.overhead_mb:
             is_set = (
@@ -200,6 +204,28 @@ def limits_memory(master: str) -> bool:
     return master.startswith(_LIMITING)
 
 
+def default_overhead(conf: Mapping[str, Any], master: str, in_cluster: bool = False) -> int:
+    """Return the overhead in MiB that Spark requests for an executor if ``spark.executor.memoryOverhead`` is not set.
+
+    ``in_cluster`` says whether ``conf`` is what spark-submit gets for a driver that the cluster starts. On Kubernetes, a program
+    in Python then gets a larger factor. The driver itself finds this factor among its settings.
+
+    >>> default_overhead({}, "yarn"), default_overhead({"spark.executor.memory": "10g"}, "yarn")
+    (384, 1024)
+    >>> default_overhead({"spark.executor.memory": "10g"}, "k8s://host", in_cluster=True)
+    4096
+    """
+    factor = _fraction(conf, _FACTOR)
+    if factor is None and master.startswith("k8s:"):
+        factor = _fraction(conf, _FACTOR_ON_KUBERNETES) or (_FACTOR_OF_PYTHON if in_cluster else None)
+    least = mebibytes(conf.get(_LEAST_OVERHEAD))
+    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
+    return max(
+        _LEAST_OVERHEAD_MB if least is None else least,
+        int(heap * (_OVERHEAD_FACTOR if factor is None else factor)),
+    )
+
+
 def mebibytes(value: object) -> int | None:
     """Read an amount of memory as Spark writes it. A number without a unit is in MiB. Return None for any other value.
 
@@ -222,16 +248,13 @@ def _overhead_of_jvm(conf: Mapping[str, Any]) -> int:
     return max(_LEAST_OVERHEAD_MB, math.ceil(heap * _OVERHEAD_FACTOR))
 
 
-def _default_overhead(conf: Mapping[str, Any], master: str) -> int:
-    """Return the overhead that Spark requests if nobody says how much. On Kubernetes it requests more for a program in Python."""
-    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
-    try:
-        factor = float(conf[_FACTOR])
-    except (KeyError, TypeError, ValueError):
-        factor = 0.4 if master.startswith("k8s:") else _OVERHEAD_FACTOR
-    return max(_LEAST_OVERHEAD_MB, math.ceil(heap * factor))
-
-
 def _number(conf: Mapping[str, Any], key: str) -> int | None:
     text = str(conf.get(key, ""))
     return int(text) if text.isdecimal() and int(text) else None
+
+
+def _fraction(conf: Mapping[str, Any], key: str) -> float | None:
+    try:
+        return float(conf[key])
+    except (KeyError, TypeError, ValueError):
+        return None

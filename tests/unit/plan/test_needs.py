@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stormspark import TopologyBuilder
 from stormspark.plan import PhysicalPlan, plan_topology
-from stormspark.plan.needs import executor_needs, mebibytes, shortfalls, worker_needs
+from stormspark.plan.needs import default_overhead, executor_needs, mebibytes, shortfalls, worker_needs
 from stormspark.testing import TestWordSpout
 
 OVERHEAD, PYSPARK = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
@@ -107,3 +107,40 @@ def test_what_is_too_small_is_told(master: str, conf: dict[str, str], said: str)
 @pytest.mark.parametrize("master", ["local[4]", "spark://host:7077", "local-cluster[2,1,1024]"])
 def test_without_a_limit_nothing_is_said(master: str) -> None:
     assert list(shortfalls(executor_needs(planned(4), {}), {}, master)) == []
+
+
+LEAST, FACTOR = "spark.executor.minMemoryOverhead", "spark.executor.memoryOverheadFactor"
+FACTOR_K8S = "spark.kubernetes.memoryOverheadFactor"
+
+
+@pytest.mark.parametrize(
+    ("master", "in_cluster", "conf", "expected"),
+    [
+        ("yarn", False, {}, 1000),
+        ("yarn", True, {}, 1000),
+        ("k8s://host", False, {}, 1000),
+        ("k8s://host", True, {}, 4000),
+        ("k8s://host", False, {FACTOR_K8S: "0.4"}, 4000),  # as a driver on the cluster finds it
+        ("k8s://host", True, {FACTOR_K8S: "0.2"}, 2000),
+        ("k8s://host", True, {FACTOR_K8S: "0.2", FACTOR: "0.3"}, 3000),
+        ("yarn", False, {FACTOR_K8S: "0.2"}, 1000),
+        ("yarn", False, {FACTOR: "0.00001"}, 384),
+        ("yarn", False, {LEAST: "2g"}, 2048),
+        ("k8s://host", True, {LEAST: "0", FACTOR: "0.01"}, 100),
+        ("yarn", False, {FACTOR: "much", LEAST: "much"}, 1000),
+    ],
+)
+def test_the_overhead_that_spark_requests_by_itself(
+    master: str, in_cluster: bool, conf: dict[str, str], expected: int
+) -> None:
+    assert default_overhead({"spark.executor.memory": "10000m"} | conf, master, in_cluster) == expected
+
+
+def test_what_spark_requests_by_itself_may_be_enough() -> None:
+    """A driver that runs beside a cluster of Kubernetes gets a tenth of the heap, and one on the cluster gets more."""
+    plan, conf = planned(1), {"spark.executor.memory": "4g"}
+    needs = executor_needs(plan, conf)
+    (sentence,) = shortfalls(needs, conf, "k8s://host")
+    assert "is not set, so there are 409 MB" in sentence
+    assert list(shortfalls(needs, conf, "k8s://host", in_cluster=True)) == []
+    assert list(shortfalls(needs, conf | {LEAST: f"{needs.overhead_mb}m"}, "k8s://host")) == []
