@@ -29,6 +29,7 @@ __all__ = [
     "executor_needs",
     "limits_memory",
     "mebibytes",
+    "present_overhead",
     "requested_executors",
     "shortfalls",
     "worker_needs",
@@ -36,7 +37,10 @@ __all__ = [
 
 OVERHEAD, PYSPARK_MEMORY = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
 _CORES, _HEAP = "spark.executor.cores", "spark.executor.memory"
-_FACTOR, _FACTOR_ON_KUBERNETES = "spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor"
+_FACTOR, _FACTOR_ON_KUBERNETES = (
+    "spark.executor.memoryOverheadFactor",
+    "spark.kubernetes.memoryOverheadFactor",
+)
 _LEAST_OVERHEAD = "spark.executor.minMemoryOverhead"
 
 #: Measured: a worker without tuples, and one of Spark's Python processes that carries frames.
@@ -155,7 +159,7 @@ def shortfalls(
     limited = mebibytes(conf.get(PYSPARK_MEMORY))
     cores = _number(conf, _CORES) or 1
     if limits_memory(master):
-        has = default_overhead(conf, master, in_cluster) if given is None else given
+        has = present_overhead(conf, master, in_cluster)
         has += limited or 0  # the container is larger by that
         if has < needs.overhead_mb:
             is_set = (
@@ -224,6 +228,16 @@ def default_overhead(conf: Mapping[str, Any], master: str, in_cluster: bool = Fa
         _LEAST_OVERHEAD_MB if least is None else least,
         int(heap * (_OVERHEAD_FACTOR if factor is None else factor)),
     )
+
+
+def present_overhead(conf: Mapping[str, Any], master: str, in_cluster: bool = False) -> int:
+    """Return the overhead in MiB that Spark requests for an executor with these settings. See `default_overhead`.
+
+    >>> present_overhead({OVERHEAD: "2g"}, "yarn"), present_overhead({}, "yarn")
+    (2048, 384)
+    """
+    given = mebibytes(conf.get(OVERHEAD))
+    return default_overhead(conf, master, in_cluster) if given is None else given
 
 
 def mebibytes(value: object) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from stormspark.cores import slots
-from stormspark.plan.needs import OVERHEAD, executor_needs, shortfalls
+from stormspark.plan.needs import OVERHEAD, ExecutorNeeds, executor_needs, present_overhead, shortfalls
 from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Executor", "Executors"]
@@ -22,9 +22,11 @@ __all__ = ["Executor", "Executors"]
 _log = logging.getLogger(__name__)
 
 _DYNAMIC = "spark.dynamicAllocation"
-#: What YARN and Kubernetes say of a container that was killed for its memory. 137 is SIGKILL, which is how the kernel does it.
+#: What YARN, Kubernetes and Spark say of a container that was killed for its memory. 137 is SIGKILL, which is how the kernel does
+#: it. "JVM OOM" is no such end: there the heap was too small.
 _LACKED_MEMORY = re.compile(
-    r"memory limits|physical memory|OOM|memoryOverhead|exit code:?\s*137|status:?\s*137", re.I
+    r"(?i:memory limits|physical memory|memoryOverhead|exit (?:code|status)(?: is|:)?\s*\(?137\b)"
+    r"|(?<!JVM )\bOOM(?:Killed)?\b"
 )
 
 
@@ -105,10 +107,15 @@ class Executors:
             return ""
         text = "".join(f"; Spark has lost executor {name}: {reason}" for name, reason in reasons.items())
         if any(_LACKED_MEMORY.search(reason) for reason in reasons.values()):
-            needs = executor_needs(plan, self._conf, self.to_come())
+            needs = self._needs(plan)
+            present = present_overhead(self._conf, self._master)
+            # If this much was not enough, components take more than they declare.
+            value = (
+                f"more than {present}m" if present >= needs.overhead_mb else f"{needs.overhead_mb}m or more"
+            )
             text += (
-                f". Its container probably had too little memory: set {OVERHEAD} to {needs.overhead_mb}m or more (the plan needs "
-                f"{needs.worker} for each worker; now it is {self._conf.get(OVERHEAD, 'not set')})"
+                f". Its container probably had too little memory: set {OVERHEAD} to {value} (the plan needs {needs.worker} for "
+                f"each worker; now it is {self._conf.get(OVERHEAD, 'not set')})"
             )
         return text
 
@@ -167,9 +174,10 @@ class Executors:
         if not self.dynamic:
             # It may take long until an executor without a free slot runs a task of ours.
             return max(1, min(sum(one.free > 0 for one in now), workers))
-        slots = max((one.slots for one in now), default=self._number("spark.executor.cores") or 1)
+        cores = self._number("spark.executor.cores") or 1
+        each = max((one.slots for one in now), default=slots(cores, self._conf))
         most = self._number(f"{_DYNAMIC}.maxExecutors") or workers
-        return max(1, min(max(math.ceil(workers / max(slots, 1)), len(now)), most, workers))
+        return max(1, min(max(math.ceil(workers / max(each, 1)), len(now)), most, workers))
 
     def warn(self, plan: PhysicalPlan) -> None:
         """Warn at the start about settings of Spark that take workers away, or that leave them too little memory or cores."""
@@ -199,10 +207,14 @@ class Executors:
         """Return a sentence for each setting that is too small for the workers of an executor."""
         if not self.separate:
             return []
-        executors = max(self.to_come() or 0, len(self.active())) or None
-        if self.dynamic and executors is not None:
+        return list(shortfalls(self._needs(plan), self._conf, self._master))
+
+    def _needs(self, plan: PhysicalPlan) -> ExecutorNeeds:
+        """Return what an executor needs if the workers are placed over as many executors as are there or will come."""
+        executors = max(self.to_come() or 0, len(self.active()))
+        if self.dynamic:
             executors = max(executors, self.for_workers(plan.workers))
-        return list(shortfalls(executor_needs(plan, self._conf, executors), self._conf, self._master))
+        return executor_needs(plan, self._conf, executors or None)
 
     def _summaries(self, *, active: bool) -> list[Any]:
         found = self._context._jsc.sc().statusStore().executorList(active)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -29,6 +30,15 @@ class Listed:
     def isActive(self) -> bool:  # noqa: N802 - Spark's
         return self.there
 
+    def hostPort(self) -> str:  # noqa: N802 - Spark's
+        return f"host-{self.name}:7077"
+
+    def maxTasks(self) -> int:  # noqa: N802 - Spark's
+        return 1
+
+    def activeTasks(self) -> int:  # noqa: N802 - Spark's
+        return 0
+
     def removeReason(self) -> Any:  # noqa: N802 - Spark's
         return SimpleNamespace(isDefined=lambda: self.reason is not None, get=lambda: self.reason)
 
@@ -43,12 +53,13 @@ def executors(listed: list[Listed]) -> Executors:
     return executors_of(listed)
 
 
-def executors_of(listed: list[Listed]) -> Executors:
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+
+
+def executors_of(listed: list[Listed], conf: Mapping[str, str] = DYNAMIC, master: str = "yarn") -> Executors:
     session: Any = MagicMock()
-    session.sparkContext.getConf.return_value.getAll.return_value = [
-        ("spark.dynamicAllocation.enabled", "true")
-    ]
-    session.sparkContext.master = "yarn"
+    session.sparkContext.getConf.return_value.getAll.return_value = [*conf.items()]
+    session.sparkContext.master = master
 
     def executor_list(active: bool) -> Any:
         found = [one for one in listed if one.there or not active]
@@ -88,10 +99,10 @@ def test_an_executor_that_was_lost_before_the_topology_started_explains_no_failu
     assert executors.took_workers({3})
 
 
-def planned() -> PhysicalPlan:
+def planned(workers: int = 2) -> PhysicalPlan:
     builder = TopologyBuilder()
-    builder.set_spout("words", TestWordSpout(), parallelism=2)
-    return plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
+    builder.set_spout("words", TestWordSpout(), parallelism=workers)
+    return plan_topology(builder.create_topology("demo"), {"topology.workers": workers})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +110,10 @@ def planned() -> PhysicalPlan:
     [
         "Container killed by YARN for exceeding physical memory limits. 1.5 GB of 1.4 GB physical memory used.",
         "The executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).",
+        "exit code: 137\n\t termination reason: OOMKilled",
+        "Container from a bad node: container_1 on host: h. Exit status: 137. Diagnostics: Killed",
+        "Container marked as failed. Possible causes: Unknown executor exit code (137) (died from signal 9?)",
+        "Container killed on request. Exit code is 137",
     ],
 )
 def test_an_executor_whose_container_had_too_little_memory_names_the_setting(
@@ -125,3 +140,56 @@ def test_another_end_of_an_executor_is_told_as_spark_tells_it(
 def test_an_executor_that_was_given_back_is_not_told_of(executors: Executors, listed: list[Listed]) -> None:
     listed[1].there, listed[1].reason = False, "Executor killed by driver."
     assert executors.why_lost(planned(), set()) == ""
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "The executor with id 1 exited with exit code 52(JVM OOM).",
+        "Container from a bad node: container_1 on host: room-137.bloom.net. Exit status: 143",
+        "The executor with id 1 exited with exit code 1370.",
+        "Worker on Bloom-OOMPH lost",
+    ],
+)
+def test_a_heap_that_was_too_small_and_names_of_hosts_are_no_lack_of_memory_beside_it(
+    executors: Executors, listed: list[Listed], reason: str
+) -> None:
+    listed[2].there, listed[2].reason = False, reason
+    assert executors.why_lost(planned(), {3}) == f"; Spark has lost executor 1: {reason.rstrip('.')}"
+
+
+OVERHEAD = "spark.executor.memoryOverhead"
+KILLED = "Container killed by YARN for exceeding physical memory limits"
+
+
+@pytest.mark.parametrize(
+    ("conf", "value"),
+    [
+        ({OVERHEAD: "500m"}, "800m or more"),
+        ({OVERHEAD: "4g"}, "more than 4096m"),
+        ({"spark.executor.minMemoryOverhead": "1g"}, "more than 1024m"),
+    ],
+)
+def test_the_advice_is_never_to_set_what_is_there_already(
+    listed: list[Listed], conf: dict[str, str], value: str
+) -> None:
+    executors = executors_of(listed, DYNAMIC | conf)
+    listed[2].there, listed[2].reason = False, KILLED
+    text = executors.why_lost(planned(), {3})
+    assert f"set {OVERHEAD} to {value} (the plan needs " in text
+    assert text.endswith(f"now it is {conf.get(OVERHEAD, 'not set')})")
+
+
+@pytest.mark.parametrize("more", [{}, {"spark.task.cpus": "2", "spark.executor.cores": "8"}])
+def test_the_advice_at_the_start_and_at_the_end_is_the_same(
+    listed: list[Listed], more: dict[str, str]
+) -> None:
+    """With dynamic allocation, Spark has one executor at the start, and requests more when tasks wait."""
+    conf = DYNAMIC | {"spark.dynamicAllocation.minExecutors": "1", "spark.executor.cores": "4"} | more
+    plan = planned(32)
+    (warning,) = executors_of(listed[:1], conf).shortfalls(plan)
+    assert "for its 4 workers" in warning
+    advice = "set " + warning.rpartition("; set ")[2]
+    executors = executors_of(listed[:2], conf)
+    listed[1].there, listed[1].reason = False, KILLED
+    assert f"{advice} (" in executors.why_lost(plan, {3})
