@@ -242,7 +242,7 @@ class _Nimbus:
     """
 
     def __init__(self, attempt: Attempt) -> None:
-        self._key = attempt.key
+        self._key, self._attempt = attempt.key, attempt
         self._asking = threading.Lock()
         try:
             self._connection = dial(attempt.nimbus, attempt.key, attempt.silence_secs)
@@ -252,10 +252,24 @@ class _Nimbus:
 
     def ask(self, question: object) -> object:
         """Ask nimbus, and return its answer. Raises `WorkerLostError` if nimbus is gone."""
+        with self._asking:
+            return self._ask(question)
+
+    def tell(self, message: object) -> None:
+        """Tell nimbus something that the answer for which another thread waits may depend on. Raises `WorkerLostError`."""
+        if self._asking.acquire(blocking=False):
+            try:
+                self._ask(message)
+            finally:
+                self._asking.release()
+        else:
+            with contextlib.closing(_Nimbus(self._attempt)) as other:
+                other.ask(message)
+
+    def _ask(self, question: object) -> object:
         try:
-            with self._asking:
-                self._connection.send(question)
-                return self._connection.recv()
+            self._connection.send(question)
+            return self._connection.recv()
         except BaseException as error:
             self.close()  # the answer may still come, and would be taken for the answer to the next question
             if not isinstance(error, OSError | EOFError):
@@ -279,6 +293,7 @@ class _Nimbus:
         """Hang up. Another process may then start the workers that this process was asked to start."""
         if _nimbuses.get(self._key) is self:
             del _nimbuses[self._key]
+        self._connection.hang_up()  # another thread may wait for an answer
         self._connection.close()
 
 
@@ -485,13 +500,21 @@ def _by_worker(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 def _start_side_by_side(attempt: Attempt, workers: Iterable[int]) -> None:
     """Start those of the workers that nimbus wants to be started here, at the same time. One after the other, as `_route` starts
     them, each would first open its tasks.
+
+    Each start begins at once. If another process starts a worker, nimbus answers only when that worker has opened its tasks, and
+    meanwhile nimbus would give up those that it has ordered from here.
     """
     unknown = [worker for worker in workers if _name(attempt, worker) not in _routes]
-    answers = {worker: _nimbus_of(attempt).ask(Locate(attempt.attempt, worker)) for worker in unknown}
-    orders = {worker: answer for worker, answer in answers.items() if isinstance(answer, StartHere)}
-    if orders:
-        with ThreadPoolExecutor(len(orders)) as pool:
-            list(pool.map(lambda worker: _start(attempt, worker, orders[worker]), orders))
+    if not unknown:
+        return
+    starts = []
+    with ThreadPoolExecutor(len(unknown)) as pool:
+        for worker in unknown:
+            answer = _nimbus_of(attempt).ask(Locate(attempt.attempt, worker))
+            if isinstance(answer, StartHere):
+                starts.append(pool.submit(_start, attempt, worker, answer))
+    for ended in starts:
+        ended.result()
 
 
 def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
@@ -518,7 +541,7 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
     try:
         start(launch, attempt.start_timeout_secs)
     except (LaunchError, OSError) as error:
-        _nimbus_of(attempt).ask(StartFailed(worker, order.incarnation, str(error), outside=True))
+        _nimbus_of(attempt).tell(StartFailed(worker, order.incarnation, str(error), outside=True))
         raise
     except LaunchLostError as error:
         _lost(attempt, worker, order.incarnation, str(error), error)
@@ -537,7 +560,7 @@ def _lost(
     outside: bool = False,
 ) -> NoReturn:
     with contextlib.suppress(WorkerLostError):
-        _nimbus_of(attempt).ask(Lost(worker, incarnation, reason, outside))
+        _nimbus_of(attempt).tell(Lost(worker, incarnation, reason, outside))
     msg = f"worker {worker} was lost in attempt {attempt.attempt}: {reason}"
     raise WorkerLostError(msg) from error
 

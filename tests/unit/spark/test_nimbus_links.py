@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -30,7 +32,7 @@ from stormspark.worker.host.messages import (
     StartHere,
     Welcome,
 )
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECS, wait_for
 
 LARGE: list[Any] = [(None, bytes(1_000_000))] * 30  # more than a socket holds
 
@@ -188,6 +190,100 @@ def test_a_folder_for_logs_that_is_away_when_a_worker_is_started_again_is_waited
     with pytest.raises(LaunchError):
         forwarder_module._Route(replace(knows, attempt=1), 0)
     assert nimbus.error is None and nimbus.broken_outside
+
+
+class Shared:
+    """A forwarder whose partition two workers share. Another process starts the second one, and takes its time."""
+
+    def __init__(self, nimbus):
+        self.attempt = Attempt("t", 0, 0, "", 2, 1, nimbus.endpoint, nimbus.key, "", 60, partitions=1)
+        self.starter = dial(nimbus.endpoint, nimbus.key)
+        assert isinstance(ask(self.starter, 1), StartHere)
+        #: What the forwarder has asked nimbus.
+        self.asked = Queue()
+        self._pool = ThreadPoolExecutor(1)
+
+    def start(self):
+        """Let the forwarder start what nimbus orders, and return when it waits for the second worker."""
+        started = self._pool.submit(forwarder_module._start_side_by_side, self.attempt, range(2))
+        assert [self.asked.get(timeout=PATIENCE_SECS).worker for _ in range(2)] == [0, 1]
+        return started
+
+
+@pytest.fixture
+def shared(make, monkeypatch):
+    nimbus = make(2)
+    shared = Shared(nimbus)
+    locate = nimbus._locate
+
+    def noted(question):
+        shared.asked.put(question)
+        return locate(question)
+
+    monkeypatch.setattr(nimbus, "_locate", noted)
+    yield shared, nimbus
+    nimbus.close()
+    shared.starter.close()
+    forwarder_module._nimbuses.pop(nimbus.key, None)
+
+
+def comes_up(nimbus, worker):
+    """Play a worker's process until it has opened its tasks, and return its connection."""
+    process = dial(nimbus.endpoint, nimbus.key)
+    process.send(Hello(worker, 0, ProcessId("elsewhere", 1 + worker, 1)))
+    assert isinstance(process.recv(), Welcome)
+    ready_at(process, nimbus.endpoint)
+    return process
+
+
+def test_a_worker_is_started_while_another_process_still_starts_one_of_the_same_partition(
+    shared, monkeypatch
+):
+    """Nimbus would give up the first one, because no process for it says hello."""
+    forwarder, nimbus = shared
+    up = Queue()
+    monkeypatch.setattr(forwarder_module, "start", lambda launch, _: up.put(comes_up(nimbus, launch.worker)))
+    started = forwarder.start()
+    with up.get(timeout=PATIENCE_SECS):
+        assert not started.done()
+        with comes_up(nimbus, 1):
+            started.result(timeout=PATIENCE_SECS)
+    assert nimbus.broken is None
+
+
+def test_a_start_that_fails_while_another_process_starts_a_worker_is_told_at_once(shared, monkeypatch):
+    forwarder, nimbus = shared
+    waits = threading.Event()
+
+    def start(*_):
+        waits.wait(PATIENCE_SECS)
+        raise LaunchError("no memory")
+
+    monkeypatch.setattr(forwarder_module, "start", start)
+    started = forwarder.start()
+    waits.set()
+    with pytest.raises(LaunchError, match="no memory"):
+        started.result(timeout=PATIENCE_SECS)
+    with dial(nimbus.endpoint, nimbus.key) as other:
+        assert "no memory" in ask(other, 1).reason, "and nobody has given up the other one"
+
+
+def test_a_start_that_breaks_ends_the_forwarder_and_others_may_start_the_worker(shared, monkeypatch):
+    """Whatever broke, it was neither the worker nor its host."""
+    forwarder, nimbus = shared
+    waits = threading.Event()
+
+    def start(*_):
+        waits.wait(PATIENCE_SECS)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(forwarder_module, "start", start)
+    started = forwarder.start()
+    waits.set()
+    with pytest.raises((RuntimeError, WorkerLostError)):
+        started.result(timeout=PATIENCE_SECS)
+    with comes_up(nimbus, 1), dial(nimbus.endpoint, nimbus.key) as other:
+        assert ask(other, 0) == StartHere(1, None)
 
 
 def test_nimbus_hangs_up_at_the_end_of_the_topology(make):
