@@ -1,9 +1,12 @@
 """The forwarder: the Python function that runs in each `mapInArrow` stage and connects Spark's partitions with the workers.
 
 Spark gives partition p of superstep k to any idle Python process. Spark may give the partition out again, for a retry, for a
-speculative copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
-carries the partition's record batches to that worker and the reply's record batches back, byte for byte, without Python work per
-frame. Only rows of sources are first packed into frames in Python. The forwarder keeps no state except a cache of connections.
+speculative copy of the task, or when it recomputes a stage. A partition has the frames of one worker, or of several that share it
+(`Attempt.workers_of`). Each worker is one long-lived process. The forwarder carries the partition's record batches to that worker
+and the reply's record batches back, byte for byte, without Python work per frame. If workers share the partition, the forwarder
+divides each record batch by worker, again without Python work per frame. It sends all workers their parts before it waits for
+replies, so they run the superstep at the same time. Only rows of sources are first packed into frames in Python. The forwarder
+keeps no state except a cache of connections.
 
 The invariant: **however often Spark runs a task, a worker runs each request of an attempt once, completely, and only while that
 attempt lasts.**

@@ -21,10 +21,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 __all__ = ["endless_ticks"]
 
 
-def endless_ticks(session: SparkSession, workers: int) -> DataFrame:
-    """Make a streaming DataFrame with one row per worker and batch, each row in a partition of its own."""
+def endless_ticks(session: SparkSession, partitions: int) -> DataFrame:
+    """Make a streaming DataFrame with ``partitions`` partitions, and one row per partition and batch."""
     session.dataSource.register(_Ticks)
-    return session.readStream.format(_Ticks.name()).option("workers", workers).load()
+    return session.readStream.format(_Ticks.name()).option("partitions", partitions).load()
 
 
 @dataclass
@@ -41,12 +41,12 @@ class _Ticks(DataSource):
         return "timestamp timestamp, value bigint"
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's names
-        return _TickReader(int(self.options["workers"]))
+        return _TickReader(int(self.options["partitions"]))
 
 
 class _TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return {"offset": 0, "timestamp": 0}
@@ -58,10 +58,10 @@ class _TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pass
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        return {"offset": start["offset"] + self._workers, "timestamp": start["timestamp"] + 1000}
+        return {"offset": start["offset"] + self._partitions, "timestamp": start["timestamp"] + 1000}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [_Tick(number) for number in range(self._workers)]
+        return [_Tick(number) for number in range(self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, _Tick)
