@@ -104,8 +104,8 @@ class ExecutorNeeds:
     overhead_mb: int
 
 
-def worker_needs(plan: PhysicalPlan, worker: int | None = None) -> WorkerNeeds:
-    """Return what a worker may need. Without a number, it is the worker whose components declare most.
+def worker_needs(plan: PhysicalPlan) -> WorkerNeeds:
+    """Return what a worker may need: the one whose components declare most.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology
@@ -125,20 +125,19 @@ def worker_needs(plan: PhysicalPlan, worker: int | None = None) -> WorkerNeeds:
         _PYTHON_MB,
         _mebibytes_of(settings.worker_byte_marks[0]),
         _mebibytes_of(replies),
-        math.ceil(max(declared) if worker is None else declared[worker]),
+        math.ceil(max(declared)),
     )
 
 
 def executor_needs(
-    plan: PhysicalPlan, conf: Mapping[str, Any], executors: int | None = None, cores: int | None = None
+    plan: PhysicalPlan, conf: Mapping[str, Any], executors: int | None = None
 ) -> ExecutorNeeds:
     """Return what each Spark executor needs.
 
-    ``conf`` are Spark's settings. ``executors`` and ``cores`` (per executor) count if they are known; otherwise the settings say
-    how many there are, or there is a worker for each task that an executor runs at once.
+    ``conf`` are Spark's settings. ``executors`` counts if it is known; otherwise the settings say how many there are, or there is
+    a worker for each task that an executor runs at once.
     """
-    cores = cores or _number(conf, _CORES) or 1
-    at_once = slots(cores, conf)
+    at_once = slots(_number(conf, _CORES) or 1, conf)
     executors = executors or _number(conf, "spark.executor.instances")
     workers = math.ceil(plan.workers / executors) if executors else min(at_once, plan.workers)
     worker = worker_needs(plan)
@@ -189,14 +188,29 @@ def shortfalls(
 def requested_executors(conf: Mapping[str, Any], master: str) -> int | None:
     """Return how many executors a session on ``master`` requests; None if the settings don't say so.
 
+    With dynamic allocation, they don't, because Spark requests executors while tasks wait.
+
     >>> requested_executors({}, "yarn"), requested_executors({"spark.executor.instances": "5"}, "k8s://host")
     (2, 5)
+    >>> requested_executors({"spark.cores.max": "12", "spark.executor.cores": "4"}, "spark://host:7077")
+    3
     >>> requested_executors({"spark.dynamicAllocation.enabled": "true"}, "yarn") is None
     True
     """
     if conf.get("spark.dynamicAllocation.enabled") == "true":
         return None
-    return _number(conf, "spark.executor.instances") or (2 if limits_memory(master) else None)
+    if local_cluster := re.match(r"local-cluster\[\s*(\d+)", master):
+        return int(local_cluster[1])
+    instances = _number(conf, "spark.executor.instances")
+    if instances is not None:
+        return instances
+    if limits_memory(master):
+        return 2
+    most, each = _number(conf, "spark.cores.max"), _number(conf, _CORES)
+    if master.startswith("spark:") and most is not None and each is not None:
+        return most // each
+    # Otherwise a standalone cluster starts one for each Spark worker, and the number of Spark workers is unknown.
+    return None
 
 
 def limits_memory(master: str) -> bool:

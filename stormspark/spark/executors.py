@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from stormspark.cores import slots
-from stormspark.plan.needs import OVERHEAD, ExecutorNeeds, executor_needs, present_overhead, shortfalls
+from stormspark.plan.needs import (
+    OVERHEAD,
+    ExecutorNeeds,
+    executor_needs,
+    limits_memory,
+    present_overhead,
+    requested_executors,
+    shortfalls,
+)
 from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Executor", "Executors"]
@@ -56,6 +64,9 @@ class Executors:
         self.separate = re.match(r"local(\[|$)", self._master) is None
         #: Whether Spark requests executors when tasks wait, and gives them back when they are idle.
         self.dynamic = self._conf.get(f"{_DYNAMIC}.enabled") == "true"
+        #: Whether the cluster starts executors of the requested number and size, with a default for each. YARN and Kubernetes do;
+        #: they are also the ones that hold executors to the requested memory.
+        self._as_requested = limits_memory(self._master)
 
     def active(self) -> list[Executor]:
         """Return the executors that have registered and were not lost since."""
@@ -123,25 +134,14 @@ class Executors:
         return {name for name, is_there in self.ever().items() if not is_there}
 
     def to_come(self) -> int | None:
-        """Return how many executors the application has requested; None if that is unknown.
+        """Return how many executors the application has requested at its start; None if that is unknown.
 
         The number follows from the application's configuration and cluster manager.
         """
-        instances = self._number("spark.executor.instances")
         if self.dynamic:
             wanted = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
-            return max(*wanted, instances or 0)
-        local_cluster = re.match(r"local-cluster\[\s*(\d+)", self._master)
-        if local_cluster:
-            return int(local_cluster[1])
-        if instances is not None:
-            return instances
-        if self._master.startswith("spark:"):
-            most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
-            return (
-                most // each if most and each else None
-            )  # otherwise there is one per Spark worker, and the number of Spark workers is unknown
-        return 2 if self._master.startswith(("yarn", "k8s:")) else None
+            return max(*wanted, self._number("spark.executor.instances") or 0)
+        return requested_executors(self._conf, self._master)
 
     def requested_slots(self) -> int | None:
         """Return how many tasks the requested executors will run at once; None if that is known only once they have registered.
@@ -151,12 +151,12 @@ class Executors:
         """
         now = [one.slots for one in self.active()]
         requested = self.to_come()
-        if not self.dynamic and (requested is None or not self._master.startswith(("yarn", "k8s:"))):
+        if not self.dynamic and (requested is None or not self._as_requested):
             return None
         cores = self._number("spark.executor.cores")
         if now:
             each = max(now)
-        elif cores is not None or self._master.startswith(("yarn", "k8s:")):
+        elif cores is not None or self._as_requested:
             each = slots(cores or 1, self._conf)  # one core is the default on such a cluster
         else:
             return None

@@ -193,3 +193,23 @@ def test_the_advice_at_the_start_and_at_the_end_is_the_same(
     executors = executors_of(listed[:2], conf)
     listed[1].there, listed[1].reason = False, KILLED
     assert f"{advice} (" in executors.why_lost(plan, {3})
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "count"),
+    [
+        ("yarn", {}, 2),
+        ("k8s://host", {"spark.executor.instances": "5"}, 5),
+        ("local-cluster[3,1,1024]", {"spark.executor.instances": "5"}, 3),
+        ("spark://host:7077", {}, None),
+        ("spark://host:7077", {"spark.cores.max": "12"}, None),
+        ("spark://host:7077", {"spark.cores.max": "12", "spark.executor.cores": "5"}, 2),
+        ("yarn", DYNAMIC, 0),
+        ("yarn", DYNAMIC | {"spark.dynamicAllocation.minExecutors": "2", "spark.executor.instances": "3"}, 3),
+        ("local[4]", {}, None),
+    ],
+)
+def test_the_number_of_executors_that_the_application_requests_at_its_start(
+    listed: list[Listed], master: str, conf: dict[str, str], count: int | None
+) -> None:
+    assert executors_of(listed, conf, master).to_come() == count
