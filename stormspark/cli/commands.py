@@ -26,6 +26,7 @@ from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
 from stormspark.metrics import Kind
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
+from stormspark.plan.needs import requested_cores
 from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
 from stormspark.process_exits import telling_exits
@@ -439,7 +440,9 @@ def submit(
     spark.require_spark_home()
     folder = (project or project_of(target, front_end)).resolve()
     planned = _Planning(target, workers, conf, front_end)
-    plan = _warned(planned.with_cores(None))
+    defaults = spark.spark_defaults()
+    # On a cluster that limits memory, the driver will have as many workers as the requested executors have cores.
+    plan = _warned(planned.with_cores(requested_cores({**defaults, **planned.conf}, master)))
     everything: Mapping[str, Any] = spark.with_delta(planned.conf) if options_of_spark.delta else planned.conf
     everything = spark.conf_of_session(plan, everything, checkpoint)
     options = {
@@ -465,7 +468,14 @@ def submit(
             options,
             {key: value for key, value in conf.items() if not key.startswith("spark.")},
         ),
-        with_room(plan, master, {k: str(value) for k, value in everything.items() if k.startswith("spark.")}),
+        with_room(
+            plan,
+            master,
+            {k: str(value) for k, value in everything.items() if k.startswith("spark.")},
+            defaults,
+            in_cluster=in_cluster,
+        ),
+        defaults,
         checkpoint,
         environment_archive,
         plan.topology,

@@ -25,7 +25,16 @@ import click
 
 from stormspark.cli import submitted
 from stormspark.cli.project_files import Packed, pack
-from stormspark.plan.needs import OVERHEAD, executor_needs, limits_memory, requested_executors, shortfalls
+from stormspark.plan.needs import (
+    OVERHEAD,
+    OVERHEAD_SETTINGS,
+    default_overhead,
+    executor_needs,
+    limits_memory,
+    requested_executors,
+    shortfalls,
+    submitted_to,
+)
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.working_folder import SHIPPED_PROJECT
 
@@ -55,6 +64,8 @@ class Submission:
     arguments: Sequence[str]
     #: Settings of Spark.
     conf: Mapping[str, str] = field(default_factory=dict)
+    #: Those that spark-submit takes from elsewhere, and that count less.
+    defaults: Mapping[str, str] = field(default_factory=dict)
     checkpoint: str | None = None
     #: An archive with a Python environment.
     environment: str | None = None
@@ -73,7 +84,7 @@ def check(wanted: Submission) -> None:
         )
     elif wanted.master.startswith("local"):
         msg = f"--master {wanted.master} has no cluster to start the driver on: use --deploy-mode client, or `stormspark run`"
-    elif wanted.master.startswith("k8s://") and _UPLOADS not in wanted.conf:
+    elif wanted.master.startswith("k8s://") and _UPLOADS not in {**wanted.defaults, **wanted.conf}:
         msg = (
             f"Kubernetes fetches the project from storage (--deploy-mode cluster): say where to put it, such as "
             f"-c {_UPLOADS}=s3a://bucket/submitted"
@@ -91,18 +102,30 @@ def check(wanted: Submission) -> None:
         raise click.UsageError(msg)
 
 
-def with_room(plan: PhysicalPlan, master: str, conf: Mapping[str, str]) -> Mapping[str, str]:
-    """Return Spark's settings with the memory that workers need beside executors, where the cluster limits it.
+def with_room(
+    plan: PhysicalPlan,
+    master: str,
+    conf: Mapping[str, str],
+    defaults: Mapping[str, str],
+    *,
+    in_cluster: bool,
+) -> Mapping[str, str]:
+    """Return Spark's settings ``conf`` with the memory that workers need beside executors, where the cluster limits it.
 
-    What the user has set stays as it is; a warning says if it is too little.
+    What the user has set, here or in the ``defaults``, stays as it is; a warning says if it is too little. A container is never
+    made smaller than Spark itself would make it.
     """
     if not limits_memory(master):
         return conf
-    needs = executor_needs(plan, conf, requested_executors(conf, master))
-    roomy = conf if OVERHEAD in conf else {**conf, OVERHEAD: f"{needs.overhead_mb}m"}
-    for shortfall in shortfalls(needs, roomy, master):
+    everything = {**defaults, **conf}
+    is_set = any(key in everything for key in OVERHEAD_SETTINGS)
+    everything = {**submitted_to(master, everything, in_cluster=in_cluster)}
+    needs = executor_needs(plan, everything, requested_executors(everything, master))
+    if not is_set and needs.overhead_mb > default_overhead(everything, master):
+        conf, everything = ({**one, OVERHEAD: f"{needs.overhead_mb}m"} for one in (conf, everything))
+    for shortfall in shortfalls(needs, everything, master):
         click.echo(f"Warning: {shortfall}", err=True)
-    return roomy
+    return conf
 
 
 def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
@@ -121,7 +144,7 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
     parts = [_spark_submit(), "--master", wanted.master, "--deploy-mode"]
     parts += ["cluster" if wanted.in_cluster else "client", "--name", wanted.name]
     for key, option in _LISTS.items():
-        given = [entry for entry in conf.pop(key, "").split(",") if entry]
+        given = [entry for entry in conf.pop(key, wanted.defaults.get(key, "")).split(",") if entry]
         if entries := [*lists[key], *given]:
             parts += [option, ",".join(entries)]
     for key, value in sorted(conf.items()):

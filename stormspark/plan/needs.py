@@ -23,6 +23,7 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = [
     "OVERHEAD",
+    "OVERHEAD_SETTINGS",
     "ExecutorNeeds",
     "WorkerNeeds",
     "default_overhead",
@@ -30,18 +31,22 @@ __all__ = [
     "limits_memory",
     "mebibytes",
     "present_overhead",
+    "requested_cores",
     "requested_executors",
     "shortfalls",
+    "submitted_to",
     "worker_needs",
 ]
 
 OVERHEAD, PYSPARK_MEMORY = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
-_CORES, _HEAP = "spark.executor.cores", "spark.executor.memory"
+_CORES, _HEAP, _LEAST = "spark.executor.cores", "spark.executor.memory", "spark.executor.minMemoryOverhead"
 _FACTOR, _FACTOR_ON_KUBERNETES = (
     "spark.executor.memoryOverheadFactor",
     "spark.kubernetes.memoryOverheadFactor",
 )
-_LEAST_OVERHEAD = "spark.executor.minMemoryOverhead"
+_DYNAMIC = "spark.dynamicAllocation"
+#: The settings by which people say how much memory a container has beside its JVM's heap.
+OVERHEAD_SETTINGS = (OVERHEAD, _FACTOR, _FACTOR_ON_KUBERNETES)
 
 #: Measured: a worker without tuples, and one of Spark's Python processes that carries frames.
 _PYTHON_MB, _CARRIER_MB = 120, 150
@@ -50,8 +55,8 @@ _PYTHON_MB, _CARRIER_MB = 120, 150
 _ADDRESSES_MB = 600
 #: Spark's own rule for the memory of a JVM outside of its heap.
 _LEAST_OVERHEAD_MB, _OVERHEAD_FACTOR, _HEAP_MB = 384, 0.1, 1024
-#: The factor that spark-submit sets for a program in Python whose driver Kubernetes starts.
-_FACTOR_OF_PYTHON = 0.4
+#: What Spark puts into the settings of a driver in Python that it starts on Kubernetes itself (``--deploy-mode cluster``).
+_FACTOR_OF_SUBMITTED = "0.4"
 #: Storm's keys for the memory of each instance (A9).
 _DECLARED = (
     "topology.component.resources.onheap.memory.mb",
@@ -145,20 +150,18 @@ def executor_needs(
     return ExecutorNeeds(workers, at_once, worker, math.ceil(overhead / 50) * 50)
 
 
-def shortfalls(
-    needs: ExecutorNeeds, conf: Mapping[str, Any], master: str, *, in_cluster: bool = False
-) -> Iterator[str]:
+def shortfalls(needs: ExecutorNeeds, conf: Mapping[str, Any], master: str) -> Iterator[str]:
     """Yield a sentence for each setting of Spark that is too small for ``needs``: what is needed, what is set, what to do.
 
-    Only YARN and Kubernetes limit a container's memory. ``spark.executor.pyspark.memory`` is a limit everywhere. For
-    ``in_cluster``, see `default_overhead`.
+    ``conf`` are the settings of a driver, see `submitted_to`. Only YARN and Kubernetes limit a container's memory.
+    ``spark.executor.pyspark.memory`` is a limit everywhere.
     """
     each = "its worker" if needs.workers == 1 else f"its {needs.workers} workers"
     given = mebibytes(conf.get(OVERHEAD))
     limited = mebibytes(conf.get(PYSPARK_MEMORY))
     cores = _number(conf, _CORES) or 1
     if limits_memory(master):
-        has = present_overhead(conf, master, in_cluster)
+        has = present_overhead(conf, master)
         has += limited or 0  # the container is larger by that
         if has < needs.overhead_mb:
             is_set = (
@@ -197,7 +200,7 @@ def requested_executors(conf: Mapping[str, Any], master: str) -> int | None:
     >>> requested_executors({"spark.dynamicAllocation.enabled": "true"}, "yarn") is None
     True
     """
-    if conf.get("spark.dynamicAllocation.enabled") == "true":
+    if str(conf.get(f"{_DYNAMIC}.enabled")).lower() == "true":
         return None
     if local_cluster := re.match(r"local-cluster\[\s*(\d+)", master):
         return int(local_cluster[1])
@@ -213,6 +216,50 @@ def requested_executors(conf: Mapping[str, Any], master: str) -> int | None:
     return None
 
 
+def requested_cores(conf: Mapping[str, Any], master: str) -> int | None:
+    """Return for how many tasks at once a session on ``master`` requests executors; None if the settings don't say so.
+
+    >>> requested_cores({}, "yarn"), requested_cores({"spark.executor.cores": "4"}, "k8s://host")
+    (2, 8)
+    >>> growing = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "3"}
+    >>> requested_cores(growing, "yarn"), requested_cores({}, "spark://host:7077") is None
+    (3, True)
+    """
+    if not limits_memory(master):
+        return None
+    executors = requested_executors(conf, master)
+    if executors is None:
+        # Spark adds further ones only while tasks wait for them.
+        names = ("spark.executor.instances", f"{_DYNAMIC}.minExecutors", f"{_DYNAMIC}.initialExecutors")
+        wanted = max(1, *(_number(conf, name) or 0 for name in names))
+        executors = min(wanted, _number(conf, f"{_DYNAMIC}.maxExecutors") or wanted)
+    return executors * slots(_number(conf, _CORES) or 1, conf)
+
+
+def submitted_to(master: str, conf: Mapping[str, Any], *, in_cluster: bool) -> Mapping[str, Any]:
+    """Return the settings that a driver has, if it is submitted with ``conf``."""
+    if in_cluster and master.startswith("k8s:"):
+        return {_FACTOR_ON_KUBERNETES: _FACTOR_OF_SUBMITTED, **conf}
+    return conf
+
+
+def default_overhead(conf: Mapping[str, Any], master: str) -> int:
+    """Return the overhead in megabytes that Spark requests if `OVERHEAD` is not set, with the settings of a driver.
+
+    >>> default_overhead({}, "yarn"), default_overhead({"spark.executor.memory": "8g"}, "k8s://host")
+    (384, 819)
+    >>> default_overhead(submitted_to("k8s://host", {"spark.executor.memory": "8g"}, in_cluster=True), "k8s://host")
+    3276
+    """
+    factors = (_FACTOR, _FACTOR_ON_KUBERNETES) if master.startswith("k8s:") else (_FACTOR,)
+    factor = next(
+        (found for key in factors if (found := _fraction(conf.get(key))) is not None), _OVERHEAD_FACTOR
+    )
+    least = mebibytes(conf.get(_LEAST))
+    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
+    return max(_LEAST_OVERHEAD_MB if least is None else least, int(heap * factor))
+
+
 def limits_memory(master: str) -> bool:
     """Whether the cluster ends an executor that takes more memory than was requested.
 
@@ -222,36 +269,14 @@ def limits_memory(master: str) -> bool:
     return master.startswith(_LIMITING)
 
 
-def default_overhead(conf: Mapping[str, Any], master: str, in_cluster: bool = False) -> int:
-    """Return the overhead in MiB that Spark requests for an executor if ``spark.executor.memoryOverhead`` is not set.
-
-    ``in_cluster`` says whether ``conf`` is what spark-submit gets for a driver that the cluster starts. On Kubernetes, a program
-    in Python then gets a larger factor. The driver itself finds this factor among its settings.
-
-    >>> default_overhead({}, "yarn"), default_overhead({"spark.executor.memory": "10g"}, "yarn")
-    (384, 1024)
-    >>> default_overhead({"spark.executor.memory": "10g"}, "k8s://host", in_cluster=True)
-    4096
-    """
-    factor = _fraction(conf, _FACTOR)
-    if factor is None and master.startswith("k8s:"):
-        factor = _fraction(conf, _FACTOR_ON_KUBERNETES) or (_FACTOR_OF_PYTHON if in_cluster else None)
-    least = mebibytes(conf.get(_LEAST_OVERHEAD))
-    heap = mebibytes(conf.get(_HEAP)) or _HEAP_MB
-    return max(
-        _LEAST_OVERHEAD_MB if least is None else least,
-        int(heap * (_OVERHEAD_FACTOR if factor is None else factor)),
-    )
-
-
-def present_overhead(conf: Mapping[str, Any], master: str, in_cluster: bool = False) -> int:
-    """Return the overhead in MiB that Spark requests for an executor with these settings. See `default_overhead`.
+def present_overhead(conf: Mapping[str, Any], master: str) -> int:
+    """Return the overhead in MiB that Spark requests for an executor with the settings of a driver.
 
     >>> present_overhead({OVERHEAD: "2g"}, "yarn"), present_overhead({}, "yarn")
     (2048, 384)
     """
     given = mebibytes(conf.get(OVERHEAD))
-    return default_overhead(conf, master, in_cluster) if given is None else given
+    return default_overhead(conf, master) if given is None else given
 
 
 def mebibytes(value: object) -> int | None:
@@ -276,13 +301,13 @@ def _overhead_of_jvm(conf: Mapping[str, Any]) -> int:
     return max(_LEAST_OVERHEAD_MB, math.ceil(heap * _OVERHEAD_FACTOR))
 
 
+def _fraction(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
 def _number(conf: Mapping[str, Any], key: str) -> int | None:
     text = str(conf.get(key, ""))
     return int(text) if text.isdecimal() and int(text) else None
-
-
-def _fraction(conf: Mapping[str, Any], key: str) -> float | None:
-    try:
-        return float(conf[key])
-    except (KeyError, TypeError, ValueError):
-        return None

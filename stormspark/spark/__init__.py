@@ -4,6 +4,7 @@ from stormspark.extras import explained
 
 try:
     from stormspark.spark.cores import session_cores
+    from stormspark.spark.defaults import spark_defaults
     from stormspark.spark.delta_jars import conf_of_session, with_delta
     from stormspark.spark.jvm import spark_home
     from stormspark.spark.session import local_session, require_java, require_master, require_spark_home
@@ -21,6 +22,7 @@ __all__ = [
     "running_topologies",
     "session_cores",
     "session_for",
+    "spark_defaults",
     "spark_home",
     "submit",
     "with_delta",

@@ -41,6 +41,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.launcher import on_databricks
 from stormspark.private_files import drivers_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
+from stormspark.spark.defaults import spark_defaults
 from stormspark.spark.delta_jars import remember_jars
 from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched
 from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER
@@ -133,7 +134,7 @@ def local_session(
     if master.startswith("local-cluster"):
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    for key in _set_by_the_user().intersection(key for key in settings if key.startswith("spark.ui.")):
+    for key in spark_defaults().keys() & {key for key in settings if key.startswith("spark.ui.")}:
         del settings[key]
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
     for side in ("driver", "executor") if master.startswith("local") else ():
@@ -307,22 +308,6 @@ def require_master(master: str) -> None:
             return
     msg = f"no Spark master answers at {master} ({'; '.join(problems)}); start it, or name another one by --master"
     raise UnsupportedEnvironmentError(msg)
-
-
-def _set_by_the_user() -> set[str]:
-    """Return the keys in the user's ``spark-defaults.conf``."""
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(
-        os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent, "conf"
-    )
-    try:
-        lines = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return set()
-    return {
-        re.split(r"[\s=:]", line.strip(), maxsplit=1)[0]
-        for line in lines
-        if line.strip()[:1] not in ("", "#", "!")
-    }
 
 
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:

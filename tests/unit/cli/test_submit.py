@@ -46,6 +46,8 @@ def home(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(program.parents[1]))
     monkeypatch.setenv("ARGUMENTS", str(tmp_path / "arguments"))
+    for name in ("SPARK_CONF_DIR", "SPARK_EXECUTOR_MEMORY", "SPARK_EXECUTOR_CORES"):
+        monkeypatch.delenv(name, raising=False)
     for check in ("require_java", "require_master"):
         monkeypatch.setattr(spark, check, lambda *_: None)
     return program.parents[1]
@@ -56,6 +58,9 @@ def submitted(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout.replace("\\\n", ""), " ".join(done.stderr.split())
 
 
+OVERHEAD = "spark.executor.memoryOverhead"
+KUBERNETES = ("--master", "k8s://https://host:6443", "--deploy-mode", "cluster", "--checkpoint", "s3a://flow",
+              "-c", "spark.kubernetes.file.upload.path=s3a://submitted")  # fmt: skip
 YARN = ("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "hdfs:///flow")
 
 
@@ -97,6 +102,70 @@ def test_executors_get_room_for_their_workers(project, home):
     assert "each executor has 2 workers, but spark.executor.cores is 1" in said
     _, printed, _ = submitted("flow.py", "--master", "spark://127.0.0.1:7077", "--workers", "4", "--dry-run")
     assert "memoryOverhead" not in printed
+
+
+def overhead(home, *options: str, defaults: str = "", workers: str | None = "4") -> str:
+    """The overhead in the command for Kubernetes, and what is said of it."""
+    (home / "conf").mkdir(exist_ok=True)
+    (home / "conf" / "spark-defaults.conf").write_text(defaults)
+    options = (*options, *(() if workers is None else ("--workers", workers)))
+    code, printed, said = submitted("flow.py", *KUBERNETES, *options, "--dry-run")
+    assert code == 0, said
+    found = [word.partition("=")[2] for word in shlex.split(printed) if word.startswith(f"{OVERHEAD}=")]
+    return f"{' '.join(found) or 'unset'}; {'too little' if 'the cluster may kill it' in said else 'enough'}"
+
+
+def test_without_a_number_of_workers_there_is_room_for_those_of_the_requested_executors(project, home):
+    """The driver will plan with these cores. One of the two executors has as many workers as it runs tasks at once."""
+    write_topology(project / "flow.py", "flow", {}, tasks=8)
+    three = ("--num-executors", "2", "--executor-cores", "3")
+    given = overhead(home, *three, workers="6")
+    assert given == "1500m; enough"
+    assert overhead(home, *three, workers=None) == given
+    growing = ("-c", "spark.dynamicAllocation.enabled=true", "-c", "spark.dynamicAllocation.minExecutors=2")
+    assert overhead(home, *growing, "--executor-cores", "3", workers=None) == given
+
+
+@pytest.mark.parametrize(
+    ("defaults", "found"),
+    [
+        ("", "1000m; enough"),
+        ("spark.executor.memoryOverhead 2g\n", "unset; enough"),
+        ("spark.executor.memoryOverhead=500m\n", "unset; too little"),
+        ("spark.executor.memoryOverheadFactor 0.9\n", "unset; enough"),
+        ("spark.executor.memoryOverheadFactor 0.1\n", "unset; too little"),
+        ("spark.kubernetes.memoryOverheadFactor 0.1\n", "unset; too little"),
+        ("spark.executor.minMemoryOverhead 3g\n", "unset; enough"),
+        ("spark.executor.instances 1\n", "1450m; enough"),
+        ("spark.executor.cores 2\n", "1150m; enough"),
+    ],
+)
+def test_what_is_set_for_all_programs_counts(project, home, defaults, found):
+    """The topology itself sets 2 GB for the heap, and there are 2 executors unless something else is said."""
+    assert overhead(home, defaults=defaults) == found
+
+
+def test_no_container_gets_smaller_than_spark_makes_it(project, home):
+    """On Kubernetes, a driver that Spark starts there requests 0.4 of the heap, and a driver from here requests a tenth."""
+    write_topology(project / "flow.py", "flow", {})
+    assert overhead(home, defaults="spark.executor.memory 4g") == "unset; enough"
+    assert overhead(home, "--executor-memory", "4g") == "unset; enough"
+    assert overhead(home, "--executor-memory", "4g", "--deploy-mode", "client") == "1000m; enough"
+    assert overhead(home, "--executor-memory", "40g", "--deploy-mode", "client") == "4700m; enough"
+
+
+def test_what_is_shipped_for_all_programs_is_shipped_too(project, home):
+    """spark-submit takes its options in place of these settings."""
+    (home / "conf").mkdir()
+    lines = "spark.submit.pyFiles hdfs:///all.zip\nspark.archives hdfs:///all.tgz#all\n"
+    (home / "conf" / "spark-defaults.conf").write_text(
+        f"{lines}spark.kubernetes.file.upload.path s3a://b/c\n"
+    )
+    code, printed, said = submitted("flow.py", *KUBERNETES[:-2], "--dry-run")
+    words = shlex.split(printed)
+    assert code == 0, said
+    assert words[words.index("--py-files") + 1].endswith("/modules.zip,hdfs:///all.zip")
+    assert words[words.index("--archives") + 1].endswith(f"#{SHIPPED_PROJECT},hdfs:///all.tgz#all")
 
 
 def test_the_same_project_is_the_same_archive(project, home, tmp_path):

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from stormspark import TopologyBuilder
 from stormspark.plan import PhysicalPlan, plan_topology
-from stormspark.plan.needs import default_overhead, executor_needs, mebibytes, shortfalls, worker_needs
+from stormspark.plan.needs import (
+    default_overhead,
+    executor_needs,
+    mebibytes,
+    shortfalls,
+    submitted_to,
+    worker_needs,
+)
 from stormspark.testing import TestWordSpout
 
 OVERHEAD, PYSPARK = "spark.executor.memoryOverhead", "spark.executor.pyspark.memory"
@@ -133,7 +140,8 @@ FACTOR_K8S = "spark.kubernetes.memoryOverheadFactor"
 def test_the_overhead_that_spark_requests_by_itself(
     master: str, in_cluster: bool, conf: dict[str, str], expected: int
 ) -> None:
-    assert default_overhead({"spark.executor.memory": "10000m"} | conf, master, in_cluster) == expected
+    of_driver = submitted_to(master, {"spark.executor.memory": "10000m"} | conf, in_cluster=in_cluster)
+    assert default_overhead(of_driver, master) == expected
 
 
 def test_what_spark_requests_by_itself_may_be_enough() -> None:
@@ -142,5 +150,6 @@ def test_what_spark_requests_by_itself_may_be_enough() -> None:
     needs = executor_needs(plan, conf)
     (sentence,) = shortfalls(needs, conf, "k8s://host")
     assert "is not set, so there are 409 MB" in sentence
-    assert list(shortfalls(needs, conf, "k8s://host", in_cluster=True)) == []
+    on_the_cluster = submitted_to("k8s://host", conf, in_cluster=True)
+    assert list(shortfalls(needs, on_the_cluster, "k8s://host")) == []
     assert list(shortfalls(needs, conf | {LEAST: f"{needs.overhead_mb}m"}, "k8s://host")) == []

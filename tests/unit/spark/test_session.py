@@ -14,9 +14,9 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.spark.defaults import spark_defaults
 from stormspark.spark.session import (
     _said_at_its_end,
-    _set_by_the_user,
     check_session,
     require_java,
     require_spark_home,
@@ -124,10 +124,21 @@ def test_something_else():
 
 def test_what_the_user_has_set_for_all_sessions(monkeypatch, tmp_path):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert _set_by_the_user() == set()
-    lines = "# a comment\n\nspark.ui.enabled true\n  spark.ui.port=4050\nspark.master: local\n"
+    for name in ("SPARK_EXECUTOR_MEMORY", "SPARK_EXECUTOR_CORES"):
+        monkeypatch.delenv(name, raising=False)
+    assert spark_defaults() == {}
+    lines = "# a comment\n\nspark.ui.enabled true\n  spark.ui.port=4050\nspark.master: local\nspark.a  b = c \nspark.empty\n"
     (tmp_path / "spark-defaults.conf").write_text(lines)
-    assert _set_by_the_user() == {"spark.ui.enabled", "spark.ui.port", "spark.master"}
+    in_file = {
+        "spark.ui.enabled": "true",
+        "spark.ui.port": "4050",
+        "spark.master": "local",
+        "spark.a": "b = c",
+        "spark.empty": "",
+    }
+    assert spark_defaults() == in_file
+    monkeypatch.setenv("SPARK_EXECUTOR_MEMORY", "3g")
+    assert spark_defaults() == in_file | {"spark.executor.memory": "3g"}
 
 
 def test_a_topology_whose_jvm_logs_elsewhere_says_where(monkeypatch, tmp_path):
