@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,34 @@ def test_the_drivers_command_is_one_of_stormspark() -> None:
     [mount] = [one for one in driver()["volumeMounts"] if one["name"] == "settings"]
     assert f"--properties-file={mount['mountPath']}/spark.conf" in words
     assert settings()["spark.kubernetes.executor.podTemplateFile"] == f"{mount['mountPath']}/executor.yaml"
+
+
+def test_what_reaches_the_checkpoint_is_there() -> None:
+    """The same packages as in the guide, and of the version that Spark's own jars have."""
+    [checkpoint] = [word for word in driver()["args"] if word.startswith("--checkpoint=s3a://")]
+    package = settings()["spark.jars.packages"]
+    assert f"--packages {package} " in (FOLDER.parents[1] / "docs" / "delivery.md").read_text(), checkpoint
+    pyspark = pytest.importorskip("pyspark")
+    [jar] = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    assert package == f"org.apache.hadoop:hadoop-aws:{jar.stem.removeprefix('hadoop-client-api-')}"
+
+
+@pytest.mark.parametrize(
+    ("path", "stays_out"),
+    [
+        (".git", True), (".env", True), ("sub/.env", True), (".venv", True), ("venv", True), ("certs/client.pem", True),
+        ("deploy/secrets.yaml", True), ("flow.py", False), ("requirements.txt", False), ("steps/secrets.py", False),
+    ],
+)  # fmt: skip
+def test_what_stays_out_of_the_image(path: str, stays_out: bool) -> None:
+    """The last pattern that fits counts. Each one begins with any number of folders."""
+    found = False
+    for line in (FOLDER / "Dockerfile.dockerignore").read_text().splitlines():
+        pattern = line.removeprefix("!")
+        assert line.startswith("#") or pattern.startswith("**/")
+        if fnmatch(Path(path).name, pattern.removeprefix("**/")):
+            found = not line.startswith("!")
+    assert found == stays_out
 
 
 def test_the_image_has_what_the_manifests_and_the_package_ask_for() -> None:
