@@ -428,7 +428,10 @@ def submit(
     With --deploy-mode cluster, --checkpoint has to be a URL. A standalone cluster of Spark (spark://...) starts no driver in
     Python: use --deploy-mode client there. What is printed hides the values of secret settings, but --dry-run prints them.
 
-    Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`.
+    Ctrl-C and SIGTERM reach spark-submit, and this command waits for its end.
+
+    Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`. If a signal has ended
+    spark-submit, it is 128 more than the signal's number.
     """
     from stormspark import spark
     from stormspark.cli.project_files import project_of

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import click
 
@@ -128,12 +129,24 @@ def _belongs(folder: Path) -> bool:
 
 
 def _archive(path: Path, entries: Iterable[tuple[Path, Path]]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file, name in sorted(entries, key=lambda one: one[1].as_posix()):
+    """Write an archive that only this user can read (mode 0600), in place of one that may be there."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(descriptor, "wb") as file:
+            _write(file, entries)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return path
+
+
+def _write(file: IO[bytes], entries: Iterable[tuple[Path, Path]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for source, name in sorted(entries, key=lambda one: one[1].as_posix()):
             entry = zipfile.ZipInfo(name.as_posix(), _LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (
-                file.stat().st_mode & 0o777
+                source.stat().st_mode & 0o777
             ) << 16  # scripts of other languages stay executable
-            archive.writestr(entry, file.read_bytes())
-    return path
+            archive.writestr(entry, source.read_bytes())

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
+from stormspark.cli.child import BY_SIGNAL
 from stormspark.cli.output import wide_enough
 from stormspark.cores import cores_of_master
 from stormspark.engine import RunningTopology
@@ -43,8 +44,8 @@ __all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topo
 
 #: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_NOT_STARTED`: it could not be started.
 #: `_FELL_SHORT`: it ended without an error, but rows were given up, everything failed, or nothing was done. `_KILLED`: a second
-#: Ctrl-C killed it (130, as in shells). `_BY_SIGNAL`: shells add this to the number of the signal that ended a program.
-_OK, _FAILED, _NOT_STARTED, _FELL_SHORT, _KILLED, _BY_SIGNAL = 0, 1, 2, 3, 130, 128
+#: Ctrl-C killed it (130, as in shells).
+_OK, _FAILED, _NOT_STARTED, _FELL_SHORT, _KILLED = 0, 1, 2, 3, 130
 
 #: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
@@ -177,7 +178,7 @@ def end_interrupted_start(error: InterruptedStartError) -> int:
 
         end_jvms()
     sys.stderr.write(f"interrupted by {error} before the topology ran\n")
-    return _BY_SIGNAL + error.number
+    return BY_SIGNAL + error.number
 
 
 def _told(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[Shortfall]:

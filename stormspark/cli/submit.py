@@ -11,19 +11,20 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
 import click
 
 from stormspark.cli import submitted
+from stormspark.cli.child import ChildProgram
+from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.project_files import Packed, pack
 from stormspark.plan.needs import (
     OVERHEAD,
@@ -48,8 +49,6 @@ _ENVIRONMENT = "environment"
 _URL = re.compile(r"\w[\w+.-]+:")
 #: Where a submission from here to Kubernetes puts the project.
 _UPLOADS = "spark.kubernetes.file.upload.path"
-#: Settings whose values are nobody else's business. Spark's own page hides these, too.
-_SECRET = re.compile(r"secret|password|passwd|token|credential|access\.?key|sasl\.jaas", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -156,29 +155,38 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
 def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     """Pack the project, print the command and what it ships, and run it. Return the exit code of ``spark-submit``."""
     check(wanted)
-    folder = Path(staging or tempfile.mkdtemp(prefix="stormspark-submit-")).absolute()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = pack(wanted.project, folder)
-        program = folder / "stormspark_job.py"
-        shutil.copyfile(submitted.__file__, program)
-        parts = command(wanted, packed, program)
-        ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
-        click.echo(f"{ships}, in {folder}" if dry_run or staging else ships, err=True)
-        if packed.secrets:
-            names = ", ".join(map(str, packed.secrets[:5]))
-            text = (
-                f"Warning: every host gets {names}, which may be secret: name a folder without it (--project)"
-            )
-            click.echo(text, err=True)
-        if packed.links:
-            names = ", ".join(map(str, packed.links[:5]))
-            click.echo(f"Warning: folders that are links are not shipped: {names}", err=True)
-        click.echo(_printed(parts if dry_run else _without_secrets(parts)))
-        return 0 if dry_run else subprocess.run(parts, check=False).returncode
-    finally:
-        if staging is None and not dry_run:
-            shutil.rmtree(folder, ignore_errors=True)
+    name = f"stormspark-submit-{token_hex(8)}"
+    folder = Path(staging or Path(tempfile.gettempdir(), name)).absolute()
+    with ChildProgram() as child:
+        try:
+            folder.mkdir(0o777 if staging else 0o700, parents=bool(staging), exist_ok=bool(staging))
+            parts = _packed(wanted, folder, says_where=dry_run or bool(staging))
+            click.echo(_printed(parts if dry_run else without_secrets(parts)))
+            return 0 if dry_run else child.run(parts)
+        except OSError as error:
+            msg = f"the topology was not submitted: {error}"
+            raise click.UsageError(msg) from error
+        finally:
+            child.leave()
+            if staging is None and not dry_run:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _packed(wanted: Submission, folder: Path, *, says_where: bool) -> list[str]:
+    """Pack the project into the folder, say what is shipped, and return the command of ``spark-submit``."""
+    packed = pack(wanted.project, folder)
+    program = folder / "stormspark_job.py"
+    shutil.copyfile(submitted.__file__, program)
+    ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
+    click.echo(f"{ships}, in {folder}" if says_where else ships, err=True)
+    if packed.secrets:
+        names = ", ".join(map(str, packed.secrets[:5]))
+        text = f"Warning: every host gets {names}, which may be secret: name a folder without it (--project)"
+        click.echo(text, err=True)
+    if packed.links:
+        names = ", ".join(map(str, packed.links[:5]))
+        click.echo(f"Warning: folders that are links are not shipped: {names}", err=True)
+    return command(wanted, packed, program)
 
 
 def _spark_submit() -> str:
@@ -191,19 +199,6 @@ def _spark_submit() -> str:
 def _location(path: Path) -> str:
     """Return a file as Spark reads it in a list. Spark takes an entry for a URL, and a comma for the end of an entry."""
     return str(path) if quote(str(path)) == str(path) else path.absolute().as_uri().replace(",", "%2C")
-
-
-def _without_secrets(parts: Sequence[str]) -> list[str]:
-    """Return the command without the values of secret settings, because others may read what is printed.
-
-    >>> _without_secrets(["--conf", "spark.hadoop.fs.s3a.secret.key=x", "run", "-c", 'my.password="y"', "-c", "n=1"])
-    ['--conf', 'spark.hadoop.fs.s3a.secret.key=***', 'run', '-c', 'my.password=***', '-c', 'n=1']
-    """
-    found = list(parts[:1])
-    for before, part in pairwise(parts):
-        key, given, _ = part.partition("=")
-        found.append(f"{key}=***" if given and before in ("--conf", "-c") and _SECRET.search(key) else part)
-    return found
 
 
 def _printed(parts: Sequence[str]) -> str:

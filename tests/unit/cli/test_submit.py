@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from stormspark import spark
 from stormspark.cli import main
+from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.working_folder import SHIPPED_PROJECT
 from tests.unit.cli.topology_file import write_topology
 
@@ -271,6 +273,75 @@ def test_secrets_are_not_printed_and_files_with_secrets_are_named(project, home,
     assert "tops3cret" in submitted("flow.py", "--master", "yarn", *secret, "--dry-run")[1], (
         "to be run by hand"
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("-c", "spark.hadoop.fs.azure.account.key.me.dfs.core.windows.net=PW"),
+        ("-c", "spark.hadoop.fs.gs.auth.service.account.private.key=PW"),
+        ("-c", "spark.hadoop.fs.azure.sas.box.me.blob.core.windows.net=PW"),
+        ("-c", "spark.executor.extraJavaOptions=-Xss4m -Djavax.net.ssl.keyStorePassword=PW"),
+        ("--driver-java-options", "-Djavax.net.ssl.keyStorePassword=PW"),
+        ("--repositories", "https://me:PW@host/maven"),
+        ("-c", 'kafka={"sasl.password": "PW"}'),
+        ("-c", "db=jdbc:postgresql://host/db?user=me&password=PW"),
+        ("-c", "input=wasbs://box@me.blob.core.windows.net/in?sv=1&sig=PW"),
+        ("--py-files", "https://me:PW@host/all.zip"),
+        ("--archives", "https://me:PW@host/all.zip#all"),
+        ("--checkpoint", "ftp://me:PW@host/flow"),
+    ],
+)
+def test_a_secret_is_known_by_its_name_or_by_its_value(option, value):
+    printed = without_secrets(COMMANDS[option](option, value))
+    assert "PW" not in "".join(printed), printed
+    assert printed[-2:] == ["-c", "n=1"]
+
+
+COMMANDS = {
+    "-c": lambda _, value: ["spark-submit", "--conf", value, "-c", "n=1"],
+    "--driver-java-options": lambda _, value: [
+        "--conf",
+        f"spark.driver.extraJavaOptions={value}",
+        "-c",
+        "n=1",
+    ],
+    "--repositories": lambda _, value: ["--conf", f"spark.jars.repositories={value}", "-c", "n=1"],
+    "--py-files": lambda option, value: [option, f"/tmp/modules.zip,{value}", "-c", "n=1"],
+    "--archives": lambda option, value: [option, f"/tmp/project.zip#project,{value}", "-c", "n=1"],
+    "--checkpoint": lambda option, value: ["run", "flow.py", option, value, "-c", "n=1"],
+}
+
+
+def test_what_is_no_secret_is_printed():
+    words = [
+        "/opt/spark/bin/spark-submit", "--master", "k8s://https://host:6443", "--archives", "/home/me/token-app/project.zip#p",
+        "--conf", "spark.executor.extraJavaOptions=-Dlog=a:b", "--conf", "spark.kubernetes.file.upload.path=s3a://bucket/up",
+        "run", "flow.py:build", "--checkpoint", "abfss://box@me.dfs.core.windows.net/flow", "-c", 'keys.of="sasquatch"',
+    ]  # fmt: skip
+    assert without_secrets(words) == words
+
+
+def test_only_the_user_reads_the_archives(project, home, tmp_path):
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    (staging / "project.zip").write_text("an older one")
+    (staging / "project.zip").chmod(0o644)
+    assert submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")[0] == 0
+    assert {(staging / f"{name}.zip").stat().st_mode & 0o777 for name in ("project", "modules")} == {0o600}
+    assert sorted(path.name for path in staging.iterdir()) == [
+        "modules.zip",
+        "project.zip",
+        "stormspark_job.py",
+    ]
+
+
+def test_a_signal_while_the_project_is_packed_leaves_nothing(project, home, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("stormspark.cli.submit.pack", lambda *_: signal.raise_signal(signal.SIGTERM))
+    assert submitted("flow.py", *YARN)[0] == 143
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_package_named_build_is_shipped_and_a_link_to_a_folder_is_not(project, home, tmp_path):

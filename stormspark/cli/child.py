@@ -1,0 +1,76 @@
+"""Runs a program to its end, and passes on the signals that should end it, so that the program can end in good order."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+__all__ = ["BY_SIGNAL", "ChildProgram"]
+
+#: Shells add this to the number of the signal that ended a program.
+BY_SIGNAL = 128
+
+
+class ChildProgram:
+    """Runs one program, within a ``with`` block in which signals do not end this process without its ``finally`` clauses.
+
+    Before the program runs, a signal raises `SystemExit`. While it runs, this process waits for its end:
+
+    - Ctrl-C tells all programs of the terminal, so the program knows already, and nothing is passed on.
+    - SIGTERM and SIGHUP are passed on. A driver that gets one twice within a second counts one.
+
+    Afterwards, until the block ends, signals have no effect. Signals that this process was told to ignore stay ignored. Only the
+    main thread gets signals; in any other thread, the handlers stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = False
+        #: What has come before the process was known.
+        self._early: list[int] = []
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                # Another program may have set a handler of its own, in C: that one can't be set again.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self._before[number] = signal.signal(number, self._received)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def run(self, command: Sequence[str]) -> int:
+        """Run the program and return its exit code. If a signal has ended it, that is the one by which shells tell so.
+
+        Raises OSError if it can't be started.
+        """
+        self._started = True
+        self._process = subprocess.Popen(command)
+        while self._early:
+            self._process.send_signal(self._early.pop())
+        code = self._process.wait()
+        return code if code >= 0 else BY_SIGNAL - code
+
+    def leave(self) -> None:
+        """From now on, signals have no effect: what is left to do takes no time."""
+        self._started = True
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        if not self._started:
+            self._started = True  # the `finally` clauses run undisturbed
+            raise SystemExit(BY_SIGNAL + number)
+        if number == signal.SIGINT:
+            return
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)

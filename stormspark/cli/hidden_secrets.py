@@ -1,0 +1,52 @@
+"""Hides secrets in a command that is printed, because others may read what is printed: logs of CI, and screens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["without_secrets"]
+
+#: What the names of secrets have in common.
+_NAME = (
+    r"secret|passw|passphrase|pwd\b|token|credential|(?:access|account|api|private|encryption|shared|signing)[._-]?key|jaas|"
+    r"signature|bearer|(?<![^\W_])sas(?![^\W_])"
+)
+_TELLS = re.compile(_NAME, re.IGNORECASE)
+#: The name of a secret, and the sign between it and its value: in assignments, properties of Java, JSON, and the query of a URL.
+_ASSIGNED = re.compile(rf"(?:{_NAME})[^\s=:]*\s*[=:]|[?&]sig=", re.IGNORECASE)
+#: A URL with a user's password. Oracle's URLs have them with a slash.
+_URL = re.compile(r"://[^\s@/]*:[^\s@]*@|:thin:[^\s@/]+/[^\s@]+@", re.IGNORECASE)
+_HIDDEN = "***"
+
+
+def without_secrets(parts: Sequence[str]) -> list[str]:
+    """Return a command without the values of settings that look like secrets by their key or by their value.
+
+    >>> without_secrets(["--conf", "spark.hadoop.fs.s3a.secret.key=x", "run", "-c", 'my.password="y"', "-c", "n=1"])
+    ['--conf', 'spark.hadoop.fs.s3a.secret.key=***', 'run', '-c', 'my.password=***', '-c', 'n=1']
+    >>> without_secrets(["--repositories", "https://me:x@host/maven", "--arg", "--token", "--arg", "x", "--name", "flow"])
+    ['--repositories', '***', '--arg', '--token', '--arg', '***', '--name', 'flow']
+    """
+    found: list[str] = []
+    for at, part in enumerate(parts):
+        option = parts[at - 1] if at else ""
+        key, given, value = part.partition("=")
+        # What follows an option with such a name, also if both are values of another option.
+        names = [
+            one
+            for one in (option, parts[at - 2] if at > 1 and option.startswith("-") else "")
+            if one[:1] == "-"
+        ]
+        if given and option in ("--conf", "-c"):
+            hide = _TELLS.search(key) or _TELLS.search(value) or _ASSIGNED.search(value) or _URL.search(value)
+            found.append(f"{key}={_HIDDEN}" if hide else part)
+        elif (
+            _ASSIGNED.search(part)
+            or _URL.search(part)
+            or (not part.startswith("-") and any(_TELLS.search(one) and "=" not in one for one in names))
+        ):
+            found.append(_HIDDEN)
+        else:
+            found.append(part)
+    return found
