@@ -393,7 +393,7 @@ class Nimbus:
             self._assignments.end("the topology has ended")
             links, forwarders = list(self._links.values()), list(self._forwarders)
             self._changed.notify_all()
-            for connection in forwarders:  # none of them is closed meanwhile
+            for connection in forwarders:  # none of them is closed meanwhile: `ended` needs the lock first
                 connection.hang_up()
         for link in links:
             link.send(self._orders._replace(exit=True))
@@ -430,10 +430,10 @@ class Nimbus:
 
         try:
             self._answer(connection, first, promised)
+            self._switchboard.add(connection, partial(self._answer, connection, promised=promised), ended)
         except BaseException as error:
             ended(error)
             raise
-        self._switchboard.add(connection, partial(self._answer, connection, promised=promised), ended)
         return True
 
     def _answer(self, connection: Connection, message: Any, promised: dict[int, int]) -> None:
@@ -516,7 +516,13 @@ class Nimbus:
         if not known:
             connection.send(Refused("the driver does not expect this worker"))
             return False
-        self._switchboard.add(connection, partial(self._receive, link), partial(self._end_of_worker, link))
+        try:
+            self._switchboard.add(
+                connection, partial(self._receive, link), partial(self._end_of_worker, link)
+            )
+        except BaseException as error:
+            self._end_of_worker(link, error)
+            raise
         return True
 
     def _end_of_worker(self, link: _Link, error: BaseException) -> None:

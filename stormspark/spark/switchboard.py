@@ -69,17 +69,21 @@ class Switchboard:
     def add(
         self, connection: Connection, receive: Callable[[Any], None], ended: Callable[[BaseException], None]
     ) -> None:
-        """Serve a connection from now on, until it ends. After `close` it ends at once."""
+        """Serve a connection from now on, until it ends. After `close` it ends at once.
+
+        Raises `OSError`, and leaves the connection to the caller, if the system allows no thread or descriptor to wait for it.
+        """
         line = _Line(connection, receive, ended)
         with self._changed:
-            self._open += 1
-            if not self._closed:
+            closed = self._closed
+            if not closed:
                 if self._thread is None:
                     self._begin()
                 self._free.append(line)
                 self._ring()
-                return
-        self._end(line, EOFError())
+            self._open += 1
+        if closed:
+            self._end(line, EOFError())
 
     def close(self) -> None:
         """End all threads once all connections have ended."""
@@ -90,11 +94,22 @@ class Switchboard:
     # -- the thread that waits for all connections -----------------------------------------------------------
 
     def _begin(self) -> None:
-        near, self._alarm = os.pipe()
-        for end in (near, self._alarm):
-            os.set_blocking(end, False)
-        self._thread = threading.Thread(target=self._wait, args=(near,), name=self._name, daemon=True)
-        self._thread.start()
+        """Start the thread. If that fails, nothing is left of it, and the next connection tries again."""
+        with contextlib.ExitStack() as undone:
+            near, alarm = os.pipe()
+            for end in (near, alarm):
+                undone.callback(os.close, end)
+                os.set_blocking(end, False)
+            selector = undone.enter_context(selectors.DefaultSelector())
+            selector.register(near, selectors.EVENT_READ)
+            thread = threading.Thread(target=self._wait, args=(near, selector), name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                msg = f"the system allows no further thread: {error}"
+                raise OSError(msg) from error
+            undone.pop_all()
+        self._thread, self._alarm = thread, alarm
 
     def _ring(self) -> None:
         """Make the waiting thread look around. The caller holds the lock."""
@@ -102,9 +117,8 @@ class Switchboard:
             with contextlib.suppress(BlockingIOError):  # it rings already
                 os.write(self._alarm, b"!")
 
-    def _wait(self, alarm: int) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(alarm, selectors.EVENT_READ)
+    def _wait(self, alarm: int, selector: selectors.BaseSelector) -> None:
+        with selector:
             looked_at = time.monotonic()
             lacks = False
             while True:
@@ -177,7 +191,9 @@ class Switchboard:
             try:
                 if line.silent is not None:
                     raise line.silent
-                while line.connection.poll(0):  # TLS may have taken several messages from the socket
+                # Data may have come that is TLS's own, and no message. Then the connection goes back to the waiting thread at
+                # once, and so it does after the last message: TLS keeps nothing of the next one (`Connection.fileno`).
+                while line.connection.poll(0):
                     line.receive(line.connection.recv())
             except BaseException as error:
                 self._end(line, error)
@@ -197,8 +213,10 @@ class Switchboard:
                 exc_info=error,
             )
         try:
-            line.connection.close()
-            line.ended(error)
+            try:
+                line.ended(error)
+            finally:  # and not before: until then, others may still use the connection
+                line.connection.close()
         finally:
             with self._changed:
                 self._open -= 1

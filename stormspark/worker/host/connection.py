@@ -150,6 +150,9 @@ class Connection:
     def fileno(self) -> int:
         """Return the descriptor, for `multiprocessing.connection.wait`. The descriptor becomes readable when the next message
         comes.
+
+        With TLS, too: a message begins with a record of its own, and OpenSSL takes one record at a time from the socket. So a
+        received message leaves nothing of the next one in OpenSSL, where no descriptor would show it.
         """
         return self._sock.fileno()
 

@@ -1,9 +1,9 @@
 """Finds out whether the kernel has killed a process because memory ran out: its container's (control group's), or the host's.
 
 The kernel counts such kills for each control group (``oom_kill`` in ``memory.events``, or in ``memory.oom_control`` of version
-1), whichever of the limits was reached, and also if the host had no memory left. In version 1 a kill counts only in the group that
-the process itself is in; in version 2 also in the groups around it. So the innermost group that has a counter says whether a process
-in it was killed for lack of memory, whatever group has the limit.
+1), whichever of the limits was reached, and also if the host had no memory left. In version 1 a kill counts only in the group
+that the process itself is in; in version 2 also in the groups around it. So the innermost group that has a counter says whether
+a process in it was killed for lack of memory, whatever group has the limit.
 
 ``/proc/vmstat`` counts the kills on the whole host, those in other containers too. Only where no group counts, a rise of this
 number shows that the kernel may have killed the process. All other SIGKILLs are somebody's ``kill -9``.

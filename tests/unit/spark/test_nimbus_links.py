@@ -20,6 +20,7 @@ from stormspark.spark import forwarder as forwarder_module
 from stormspark.spark import nimbus as nimbus_module
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
+from stormspark.spark.switchboard import Switchboard
 from stormspark.worker.host.launch import LaunchError
 from stormspark.worker.host.link import Door, Endpoint, dial
 from stormspark.worker.host.messages import (
@@ -111,6 +112,42 @@ def test_all_that_a_process_was_asked_to_start_is_for_others_when_it_goes(make):
         for worker in (0, 2):
             assert ask(other, worker) == StartHere(1, None), "another life: of the first nobody knows"
     nimbus.validate()
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Nimbus's switchboards take no connection."""
+
+    def refuses(*_):
+        raise OSError("the system allows no further thread")
+
+    return partial(monkeypatch.setattr, Switchboard, "add", refuses)
+
+
+def test_what_a_process_was_asked_to_start_is_for_others_if_it_can_not_be_served(make, full, monkeypatch):
+    nimbus = make(1)
+    with dial(nimbus.endpoint, nimbus.key) as one:
+        full()
+        assert ask(one, 0) == StartHere(0, None)
+        with pytest.raises((EOFError, OSError)):
+            one.recv()
+        monkeypatch.undo()
+    with dial(nimbus.endpoint, nimbus.key) as other:
+        assert ask(other, 0) == StartHere(1, None)
+    assert len(nimbus._forwarders) == 1
+
+
+def test_a_worker_that_can_not_be_served_is_given_up(make, full):
+    nimbus = make(1)
+    with dial(nimbus.endpoint, nimbus.key) as forwarder, dial(nimbus.endpoint, nimbus.key) as worker:
+        assert isinstance(ask(forwarder, 0), StartHere)
+        full()
+        worker.send(Hello(0, 0, ProcessId("elsewhere", 1, 1)))
+        assert isinstance(worker.recv(), Welcome)
+        with pytest.raises((EOFError, OSError)):
+            worker.recv()
+    assert "its connection broke: the system allows no further thread" in nimbus.broken
+    assert not nimbus._links
 
 
 @pytest.fixture

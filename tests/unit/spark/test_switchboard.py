@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark.spark import switchboard
 from stormspark.spark.switchboard import Switchboard
 from stormspark.worker.host.connection import Connection
 from tests.waiting import PATIENCE_SECS, wait_for
@@ -39,6 +42,7 @@ class Rig:
         self.heard.append([])
 
         def end(error: BaseException) -> None:
+            assert near.fileno() >= 0, "others may still use it"
             self.errors[number] = error
             self.ended.set()
 
@@ -47,7 +51,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
+def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setattr(switchboard, "_IDLE_SECS", 0.05)
     rig = Rig()
     yield rig
     for end in rig.ends:
@@ -127,6 +132,39 @@ def test_a_message_waits_for_a_thread_if_the_system_allows_none(
     rig.ends[first].send("waits")
     wait_for(lambda: rig.heard[first] == ["waits"])
     assert refused.is_set()
+
+
+@pytest.mark.parametrize("lacks", ["thread", "pipe", "selector"])
+def test_if_the_first_thread_can_not_start_the_next_connection_is_served(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    opened: list[int] = []
+    pipe = os.pipe
+
+    def opens() -> tuple[int, int]:
+        opened.extend(ends := pipe())
+        return ends
+
+    def refuses(*_: object) -> None:
+        raise (RuntimeError if lacks == "thread" else OSError)("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pipe", opens)
+        where, what = {
+            "thread": (threading.Thread, "start"),
+            "pipe": (os, "pipe"),
+            "selector": (selectors, "DefaultSelector"),
+        }[lacks]
+        patched.setattr(where, what, refuses)
+        with pytest.raises(OSError, match="no room"):
+            rig.connect()
+    assert len(opened) == (0 if lacks == "pipe" else 2)
+    for descriptor in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
+    second = rig.connect()
+    rig.ends[second].send("served")
+    wait_for(lambda: rig.heard[second] == ["served"])
 
 
 def test_a_silent_path_ends_its_connection(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -538,3 +538,26 @@ def _pass_on(one, other):
             other.sendall(data)
     with contextlib.suppress(OSError):
         other.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_message_over_tls_leaves_the_next_one_where_the_descriptor_shows_it():
+    """Whoever waits for many connections at once waits for their descriptors, and knows nothing of OpenSSL."""
+    ends = [
+        TLS.tls(listens=listens).wrap_socket(sock, server_side=listens, do_handshake_on_connect=False)
+        for sock, listens in zip(socket.socketpair(), (True, False), strict=True)
+    ]
+    with Connection(ends[0]) as one, Connection(ends[1]) as other:
+        shaking = threading.Thread(target=one.shake_hands)
+        shaking.start()
+        other.shake_hands()
+        shaking.join()
+        for near, far in (one, other), (other, one):
+            messages = ["small", bytes(30_000), "again", b""]
+            for message in messages:
+                near.send(message)  # a socket of this host has them all now
+            for polls, message in enumerate(messages):
+                assert select.select([far], [], [], 0)[0]
+                assert polls % 2 or far.poll(0), "which reads a byte"
+                assert far.recv() == message
+                assert not far.socket.pending()
+            assert not far.poll(0)
