@@ -253,8 +253,8 @@ def _in_words(report: bytes, of_worker: str = "") -> str:
         return f"its process ended with exit code {code}{while_} (by os._exit, or by native code)"
     if code == -signal.SIGKILL and memory.why:
         has = f" The worker has {of_worker}." if of_worker else ""
-        by = f"the kernel{while_}" if memory.is_certain else f"SIGKILL{while_}, perhaps by the kernel"
-        return f"its process was killed by {by}: {memory.why}.{has} {_MORE_MEMORY}"
+        killer = f"the kernel{while_}" if memory.is_certain else f"SIGKILL{while_}, perhaps by the kernel"
+        return f"its process was killed by {killer}: {memory.why}.{has} {_MORE_MEMORY}"
     if code == -signal.SIGKILL:
         why = " (by kill -9, or because the system had no memory left)"
         why = " (by kill -9, and not by the kernel for lack of memory)" if memory.is_known else why

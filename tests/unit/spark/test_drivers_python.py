@@ -15,6 +15,7 @@ import pytest
 
 from stormspark.spark import drivers_python
 from stormspark.spark.drivers_python import bring_python
+from stormspark.spark.fence import this_machine
 from stormspark.worker.host.lifeline import this_process
 from stormspark.worker.host.messages import ProcessId
 
@@ -97,7 +98,7 @@ def test_the_last_of_several_drivers_in_a_folder_removes_the_program(
         assert "exec /bin/sh" in python.read_text(), "the first one's"
         assert bool(caplog.messages) is (driver.pid == 3), "another Python is a warning"
     for driver in drivers:
-        me = drivers_python._Driver(driver, drivers_python.this_machine())
+        me = drivers_python._Driver(driver, this_machine())
         monkeypatch.setattr(drivers_python, "this_process", lambda: drivers[0]._replace(pid=4))
         drivers_python._remove(python, (), me)
         assert f"here {driver.pid} 7" in python.read_text(), "a fork ends"
