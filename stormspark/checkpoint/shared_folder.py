@@ -21,6 +21,8 @@ from stormspark.errors import UnsupportedEnvironmentError
 __all__ = ["SharedFolder", "show_that_it_is_seen"]
 
 _TOKEN = "token"
+#: A name that nobody else gives to a folder, and that Spark and Hadoop take for no data.
+_GUESTS = ".stormspark-doctor-"
 
 
 class SharedFolder:
@@ -29,6 +31,9 @@ class SharedFolder:
     ``folder`` is local. ``otherwise`` tells users what to do if the hosts can't share a folder. Raises OSError if the driver
     can't write to the folder.
 
+    The folder is the topology's own, and tokens that a killed driver has left there are removed. With ``as_guest`` it is somebody
+    else's, or is not there yet: nothing in it is touched, and `close` removes all that was made.
+
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
     >>> shared.problem_with(show_that_it_is_seen(shared.place)), shared.problem_with("nothing")
@@ -36,14 +41,23 @@ class SharedFolder:
     >>> shared.close()
     """
 
-    def __init__(self, folder: Path, otherwise: str) -> None:
+    def __init__(self, folder: Path, otherwise: str, *, as_guest: bool = False) -> None:
         self._folder, self._otherwise = folder, otherwise
         self._token = secrets.token_hex(16)
-        for left in folder.glob("seen-*"):  # a driver that was killed has left this folder
-            shutil.rmtree(left, ignore_errors=True)
-        self._place = folder / f"seen-{secrets.token_hex(8)}"
-        self._place.mkdir(parents=True)
-        (self._place / _TOKEN).write_text(self._token)
+        #: The folders that were not there before, the innermost first.
+        self._made: list[Path] = []
+        if as_guest:
+            self._made = [one for one in (folder, *folder.parents) if not one.exists()]
+        else:
+            for left in folder.glob("seen-*"):  # a driver that was killed has left this folder
+                shutil.rmtree(left, ignore_errors=True)
+        self._place = folder / f"{_GUESTS if as_guest else 'seen-'}{secrets.token_hex(8)}"
+        try:
+            self._place.mkdir(parents=True)
+            (self._place / _TOKEN).write_text(self._token)
+        except OSError:
+            self.close()
+            raise
 
     @property
     def place(self) -> str:
@@ -76,6 +90,9 @@ class SharedFolder:
         """Remove the token. From then on, no worker can be checked."""
         with contextlib.suppress(OSError):
             shutil.rmtree(self._place)
+        with contextlib.suppress(OSError):  # somebody else may have put something there by now
+            for folder in self._made:
+                folder.rmdir()
 
 
 def show_that_it_is_seen(place: str) -> str:

@@ -53,6 +53,40 @@ def test_the_folder_of_an_earlier_driver_proves_nothing(tmp_path: Path) -> None:
     assert new.problem_with("") is not None
 
 
+def test_a_guest_touches_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+    """A folder of the user may be called as a token is, and two guests do not know each other."""
+    mine = tmp_path / "seen-users" / "file"
+    mine.parent.mkdir()
+    mine.touch()
+    first, second = (SharedFolder(tmp_path, "do without", as_guest=True) for _ in range(2))
+    assert first.problem_with(show_that_it_is_seen(first.place)) is None
+    for one in (first, second):
+        one.close()
+    assert mine.exists() and [path.name for path in tmp_path.iterdir()] == ["seen-users"]
+
+
+def test_a_guest_removes_the_folders_that_it_had_to_make(tmp_path: Path) -> None:
+    """Unless somebody has put something into one of them."""
+    for others in ((), ("a/mine",)):
+        shared = SharedFolder(tmp_path / "a" / "b" / "c", "do without", as_guest=True)
+        for name in others:
+            (tmp_path / name).touch()
+        shared.close()
+        assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == (
+            ["a", "a/mine"] if others else []
+        )
+
+
+def test_a_guest_who_may_not_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        SharedFolder(tmp_path / "a" / "b", "do without", as_guest=True)
+    assert not list(tmp_path.iterdir())
+
+
 def changed(location: Path, txid: int) -> object:
     return write_changes(
         str(location), [TaskChanges("count", 0, [(b"k", b"%d" % txid)])], generation=0, txid=txid
