@@ -13,7 +13,15 @@ from urllib.parse import unquote, urlsplit
 
 from stormspark.errors import CheckpointError
 
-__all__ = ["DATABRICKS", "SPARK_SUBMIT", "in_databricks", "on_databricks", "only_by_spark", "spark_launcher"]
+__all__ = [
+    "DATABRICKS",
+    "SPARK_SUBMIT",
+    "in_databricks",
+    "is_url",
+    "on_databricks",
+    "only_by_spark",
+    "spark_launcher",
+]
 
 DATABRICKS, SPARK_SUBMIT = "Databricks", "spark-submit"
 
@@ -34,6 +42,15 @@ def spark_launcher(environment: Mapping[str, str] | None = None) -> str | None:
 def on_databricks() -> bool:
     """Whether this process runs on a cluster of Databricks."""
     return spark_launcher() == DATABRICKS
+
+
+def is_url(location: str) -> bool:
+    """Whether a location is a URL, for Spark's file systems, and not a path. Some have no slashes at their beginning.
+
+    >>> [is_url(one) for one in ("s3a://bucket/a", "dbfs:/Volumes/a", "file:/a", "hdfs:///a", "/a:b", "a/b:c", "c:d")]
+    [True, True, True, True, False, False, False]
+    """
+    return re.match(r"\w[\w+.-]+:", location) is not None
 
 
 def in_databricks(location: str) -> str:

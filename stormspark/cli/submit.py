@@ -26,6 +26,7 @@ from stormspark.cli import submitted
 from stormspark.cli.child import ChildProgram
 from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.project_files import Packed, pack
+from stormspark.launcher import is_url
 from stormspark.plan.needs import (
     OVERHEAD,
     OVERHEAD_SETTINGS,
@@ -46,7 +47,6 @@ _LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
 _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
 #: The folder into which Spark unpacks a Python environment.
 _ENVIRONMENT = "environment"
-_URL = re.compile(r"\w[\w+.-]+:")
 #: Where a submission from here to Kubernetes puts the project.
 _UPLOADS = "spark.kubernetes.file.upload.path"
 
@@ -91,7 +91,7 @@ def check(wanted: Submission) -> None:
     elif place is None:
         text = "Warning: without --checkpoint, a topology that the cluster starts again begins from nothing"
         click.echo(text, err=True)
-    elif _URL.match(place) is None:
+    elif not is_url(place):
         msg = (
             f"--checkpoint {place} is a folder of the host on which the driver happens to run, and the next start may be on "
             f"another one: give a URL that the cluster can write to, such as hdfs:///checkpoints/{wanted.name}; if all hosts "

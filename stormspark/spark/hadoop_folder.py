@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import LocalJournalFiles
+from stormspark.launcher import is_url
 
 __all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles"]
 
@@ -36,9 +36,9 @@ class HadoopFolder:
         self._folder = self._path_class(location)
         self._made = False
         managers = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
-        is_url = re.match(r"(?!file:)\w[\w+.-]+:", location) is not None
+        elsewhere = is_url(location) and not location.startswith("file:")
         self._files: Any = None
-        if is_url and self._conf.get(MANAGER) == BARE_MANAGER:
+        if elsewhere and self._conf.get(MANAGER) == BARE_MANAGER:
             self._conf.unset(MANAGER)
             # Some file systems only work with the class for local folders.
             with contextlib.suppress(Py4JJavaError):
@@ -47,7 +47,7 @@ class HadoopFolder:
         with _os_errors():
             self._files = self._files or managers.create(self._folder, self._conf)
         #: Whether a file that is to be replaced has to be deleted first.
-        self._deletes = is_url and self._files.getClass().getName() == BARE_MANAGER
+        self._deletes = elsewhere and self._files.getClass().getName() == BARE_MANAGER
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder; an empty list if there is no folder."""
