@@ -47,7 +47,7 @@ __all__ = [
 EXTRAS = {
     "basilisp": "clojure",
     "confluent_kafka": "kafka",
-    "cryptography": "spark",
+    "cryptography": "tls",
     "delta": "spark",
     "deltalake": "delta",
     "fissix": "port",

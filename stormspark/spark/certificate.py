@@ -51,7 +51,7 @@ def new_certificate(because_of: str) -> bytes:
     except ImportError as error:
         msg = (
             f"{because_of} demands encryption between hosts, but the package that makes certificates can't be "
-            f"imported on the driver ({error}): pip install 'stormspark[spark]', or cryptography alone"
+            f"imported on the driver ({error}): pip install 'stormspark[tls]'"
         )
         raise UnsupportedEnvironmentError(msg) from error
     private = ec.generate_private_key(ec.SECP256R1())
