@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -14,13 +14,14 @@ from rich.text import Text
 
 from stormspark import doctor
 from stormspark.cli.output import wide_enough
-from stormspark.config import DELTA_PACKAGE
+from stormspark.config import DELTA_PACKAGE, Settings
 from stormspark.doctor import Result, Status
 from stormspark.errors import StormsparkError
 from stormspark.launcher import DATABRICKS, spark_launcher
 
 __all__ = ["examine"]
 
+_Result = TypeVar("_Result", Result, Result | None)
 _STYLES = {Status.OK: "green", Status.NOTE: "", Status.WARNING: "yellow", Status.FAILED: "bold red"}
 
 
@@ -39,50 +40,71 @@ def examine(
 def _checks(
     engine: str | None, master: str | None, checkpoint: str | None, conf: Mapping[str, Any]
 ) -> Iterator[Result]:
-    yield doctor.check_python()
-    yield doctor.check_packages()
-    yield doctor.check_extras()
-    yield doctor.check_tuple_path()
-    yield doctor.check_temporary()
-    yield doctor.check_logs(conf.get("stormspark.log.dir"))
-    yield doctor.check_disk()
-    yield doctor.check_descriptors()
-    yield doctor.check_ports()
-    found = doctor.check_checkpoint(checkpoint)
-    if found is not None:
-        yield found
+    is_needed = engine == "spark" or master is not None
+    on_spark = engine != "local" and (is_needed or doctor.pyspark_found() is not None)
+    yield _result("Python", doctor.check_python)
+    yield _result("packages", lambda: doctor.check_packages(on_spark=on_spark))
+    yield _result("extras", doctor.check_extras)
+    yield _result("tuple path", doctor.check_tuple_path)
+    yield _result("temporary folder", doctor.check_temporary)
+    yield _result("logs", lambda: doctor.check_logs(conf.get("stormspark.log.dir")))
+    yield _result("disk", doctor.check_disk)
+    yield _result("descriptors", doctor.check_descriptors)
+    yield _result("ports", doctor.check_ports)
+    folder = _result("checkpoint", lambda: doctor.check_checkpoint(checkpoint))
+    if folder is not None:
+        yield folder
     if engine == "local":
         return
-    spark = doctor.check_spark(is_needed=engine == "spark" or master is not None)
-    yield spark
-    if doctor.pyspark_found() is None:
+    yield (spark := _result("Spark", lambda: doctor.check_spark(is_needed=is_needed)))
+    if doctor.pyspark_found() is None or spark_launcher() == DATABRICKS:
+        return  # that has its own Java, its own jars, and no home to keep some in
+    yield (java := _result("Java", doctor.check_java))
+    yield (home := _result("SPARK_HOME", doctor.check_spark_home))
+    yield _result("jars", lambda: doctor.check_jars(delta_package=DELTA_PACKAGE))
+    yield _result("home", doctor.check_home)
+    yield _result("host name", doctor.check_host_name)
+    if master is None:
         return
-    on_databricks = spark_launcher() == DATABRICKS
-    if not on_databricks:  # it has its own Java, its own jars, and no home to keep some in
-        yield (java := doctor.check_java())
-        yield (home := doctor.check_spark_home())
-        yield doctor.check_jars(delta_package=DELTA_PACKAGE)
-        yield doctor.check_home()
-        yield doctor.check_host_name()
-        if master is not None and Status.FAILED not in {java.status, home.status}:
-            yield from _of_executors(master, checkpoint, conf)
+    wrong = [one for one in (folder, spark, java, home) if one is not None and one.status is Status.FAILED]
+    if wrong:
+        because = (
+            f"Spark was not started, because of what is wrong above ({', '.join(one.check for one in wrong)})"
+        )
+        yield Result("executors", Status.NOTE, because, "put that right, and run this again")
+    else:
+        yield from _of_executors(master, checkpoint, conf)
+
+
+def _result(name: str, check: Callable[[], _Result]) -> _Result | Result:
+    """Run a check. If it fails itself, that is its result, so that those of the other checks are printed."""
+    try:
+        return check()
+    except Exception as error:
+        return Result(name, Status.FAILED, f"this could not be checked ({type(error).__name__}: {error})")
 
 
 def _of_executors(master: str, checkpoint: str | None, conf: Mapping[str, Any]) -> Iterator[Result]:
     try:
+        wait_secs = Settings.read(conf).executors_wait_secs
         from stormspark import spark
         from stormspark.spark.executor_checks import check_executors
 
         # Otherwise the first executor that is there would get all tasks.
-        waits = {"spark.scheduler.minRegisteredResourcesRatio": "1.0"}
+        waits = {
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{int(wait_secs)}s",
+        }
         session = spark.local_session(2, waits | dict(conf), master=master, topology="doctor")
         try:
-            yield from check_executors(session, checkpoint)
+            yield from check_executors(session, checkpoint, wait_secs)
         finally:
             session.stop()
     except StormsparkError as error:
         text, _, advice = str(error).partition("; ")
         yield Result("cluster", Status.FAILED, text, advice)
+    except Exception as error:  # Spark may end at any time
+        yield Result("cluster", Status.FAILED, f"Spark could not be asked ({type(error).__name__}: {error})")
 
 
 def _print(results: Sequence[Result]) -> None:

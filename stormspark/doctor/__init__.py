@@ -18,10 +18,11 @@ from stormspark.doctor.host import (
 from stormspark.doctor.java import check_java
 from stormspark.doctor.python import LEAST, check_extras, check_packages, check_python, check_tuple_path
 from stormspark.doctor.result import Result, Status
-from stormspark.doctor.spark import check_jars, check_spark, check_spark_home, pyspark_found
+from stormspark.doctor.spark import LEAST_SPARK, check_jars, check_spark, check_spark_home, pyspark_found
 
 __all__ = [
     "LEAST",
+    "LEAST_SPARK",
     "Result",
     "Status",
     "check_checkpoint",

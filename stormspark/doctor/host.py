@@ -7,12 +7,14 @@ import os
 import resource
 import shutil
 import socket
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from stormspark.doctor.result import Result, Status
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.launcher import is_url
 from stormspark.private_files import drivers_log_folder
 
 __all__ = [
@@ -75,14 +77,17 @@ def check_home(environment: Mapping[str, str] | None = None) -> Result:
     given = os.environ if environment is None else environment
     home = Path(given.get("HOME") or os.path.expanduser("~"))
     advice = "give Spark another folder for jars, -c spark.jars.ivy=DIR, and set XDG_CACHE_HOME to one that can be written to"
-    if not home.is_dir():
+    there, why = _what_is_at(home)
+    if why is None and there is not None and stat.S_ISDIR(there):
+        why = _why_not_written(home)
+    elif why is None:
         return Result(
             "home",
             Status.WARNING,
             f"{home} is no folder, so Spark can't keep the jars that it fetches",
             advice,
         )
-    if (why := _why_not_written(home)) is not None:
+    if why is not None:
         return Result(
             "home",
             Status.WARNING,
@@ -192,20 +197,38 @@ def check_host_name() -> Result:
 
 def check_checkpoint(folder: str | None) -> Result | None:
     """Can the checkpoint folder be written to? None if there is none, or if it is a URL, which Spark knows."""
-    if folder is None or "://" in folder:
+    if folder is None or is_url(folder):
         return None
-    path = Path(folder).absolute()
-    above = next(one for one in (path, *path.parents) if one.exists())
-    if not above.is_dir():
-        return Result("checkpoint", Status.FAILED, f"{above} is a file", "name a folder")
-    if (why := _why_not_written(above)) is not None:
-        return Result(
-            "checkpoint",
-            Status.FAILED,
-            f"{above} can't be written to ({why})",
-            "name a folder that this user may write to, on all hosts if there are several",
-        )
+    path = Path(os.path.abspath(folder))
+    for above in (path, *path.parents):
+        there, why = _what_is_at(above)
+        if there is None and why is None:
+            continue  # a topology makes it
+        if there is not None and not stat.S_ISDIR(there):
+            return Result("checkpoint", Status.FAILED, f"{above} is a file", "name a folder")
+        why = why or _why_not_written(above)
+        if why is not None:
+            return Result(
+                "checkpoint",
+                Status.FAILED,
+                f"{above} can't be written to ({why})",
+                "name a folder that this user may write to, on all hosts if there are several",
+            )
+        break
     return Result("checkpoint", Status.OK, str(path))
+
+
+def _what_is_at(path: Path) -> tuple[int | None, str | None]:
+    """Return the mode of what is there, None if there is nothing; and why nobody can look, such as in a folder of somebody else.
+
+    Of `Path.exists` and `Path.is_dir` it depends on the Python whether they raise an error then.
+    """
+    try:
+        return os.stat(path).st_mode, None
+    except (FileNotFoundError, NotADirectoryError):
+        return None, None
+    except OSError as error:
+        return None, error.strerror
 
 
 def _written_to() -> dict[str, Path]:

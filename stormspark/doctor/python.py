@@ -12,20 +12,47 @@ from stormspark.doctor.result import Result, Status
 from stormspark.extras import EXTRAS, first_missing
 from stormspark.tuple_path import compiled
 
-__all__ = ["LEAST", "check_extras", "check_packages", "check_python", "check_tuple_path", "version_of"]
+__all__ = [
+    "BELOW",
+    "LEAST",
+    "check_extras",
+    "check_packages",
+    "check_python",
+    "check_tuple_path",
+    "version_of",
+]
 
-#: The oldest versions that work. Older ones lack what Spark and stormspark need. ``pyproject.toml`` has the same.
-LEAST = {
+#: What every topology needs.
+_BASE = {
     "click": "8.1",
     "cloudpickle": "3.0",
-    "deltalake": "1.6",
     "greenlet": "3.1",
     "msgspec": "0.19",
     "numpy": "2.1",
-    "pandas": "2.2",
-    "pyarrow": "18",
+    "pyyaml": "6.0",
     "rich": "13.7",
 }
+#: What topologies need on Spark, if it is installed there.
+_WITH_SPARK = {"deltalake": "1.6", "pandas": "2.2", "pyarrow": "18"}
+#: What some components need.
+_BY_COMPONENTS = {
+    "basilisp": "0.5",
+    "confluent-kafka": "2.6",
+    "cryptography": "42",
+    "fissix": "24.4",
+    "msgpack": "1.0",
+    "redis": "5",
+    "sqlalchemy": "2.0",
+    "tree-sitter": "0.25",
+    "tree-sitter-java": "0.23.5",
+}
+#: The oldest versions that work. Older ones lack what Spark and stormspark need. ``pyproject.toml`` has the same, and that of
+#: Spark itself is in `stormspark.doctor.spark`.
+LEAST = _BASE | _WITH_SPARK | _BY_COMPONENTS
+#: The first versions that Spark does not support. ``pyproject.toml`` has them in the extra ``spark``.
+BELOW = {"pandas": "3"}
+#: The names of modules, where they differ from the packages' names.
+_MODULES = {"pyyaml": "yaml"}
 _LEAST_PYTHON = (3, 11)
 
 
@@ -51,19 +78,42 @@ def check_python(version: tuple[int, int, int] = sys.version_info[:3]) -> Result
     return Result("Python", Status.OK, f"{shown} ({sys.executable})")
 
 
-def check_packages(names: Iterable[str] = tuple(LEAST)) -> Result:
-    """Are the installed packages new enough?"""
-    there = {name: version for name in names if (version := version_of(name)) is not None}
-    old = [
-        f"{name} {version} (at least {LEAST[name]} is needed)"
-        for name, version in there.items()
-        if _two_of(version) < _two_of(LEAST[name])
+def check_packages(names: Iterable[str] = tuple(LEAST), *, on_spark: bool = True) -> Result:
+    """Are the packages that every topology needs there, and are the installed ones new enough?
+
+    The advice names no other package, so that a cluster's Spark and what belongs to it stay as they are.
+    """
+    asked = list(names)
+    there = {name: version for name in asked if (version := version_of(name)) is not None}
+    old = [name for name, version in there.items() if _numbers(version) < _numbers(LEAST[name])]
+    lacking = [
+        name
+        for name in asked
+        if name in _BASE and name not in there and first_missing([_MODULES.get(name, name)]) is not None
     ]
-    if old:
+    if not old and not lacking:
         return Result(
-            "packages", Status.FAILED, f"too old: {', '.join(old)}", "pip install --upgrade 'stormspark[all]'"
+            "packages", Status.OK, ", ".join(f"{name} {version}" for name, version in there.items())
         )
-    return Result("packages", Status.OK, ", ".join(f"{name} {version}" for name, version in there.items()))
+    needed = _BASE | _WITH_SPARK if on_spark else _BASE
+    told = [f"{name} {there[name]} (at least {LEAST[name]} is needed)" for name in old]
+    found = [f"too old: {', '.join(told)}"] * bool(old) + [f"missing: {', '.join(lacking)}"] * bool(lacking)
+    return Result(
+        "packages",
+        Status.FAILED if any(name in needed for name in (*old, *lacking)) else Status.WARNING,
+        "; ".join(found),
+        f"pip install --upgrade {' '.join(map(_range, (*old, *lacking)))}",
+    )
+
+
+def _range(name: str) -> str:
+    """Return what pip has to get.
+
+    >>> _range("numpy"), _range("pandas")
+    ("'numpy>=2.1'", "'pandas>=2.2,<3'")
+    """
+    below = f",<{BELOW[name]}" if name in BELOW else ""
+    return f"'{name}>={LEAST[name]}{below}'"
 
 
 def check_extras() -> Result:
@@ -72,6 +122,9 @@ def check_extras() -> Result:
     for module, extra in EXTRAS.items():
         if extra not in lacking and first_missing([module]) is not None:
             lacking[extra] = module
+    if first_missing(["pyspark"]) is None:
+        # It may be a cluster's own, which the extra would replace. `check_spark` looks at it.
+        lacking.pop("spark", None)
     there = sorted(set(EXTRAS.values()) - set(lacking))
     shown = f"installed: {', '.join(there) or 'none'}"
     if not lacking:
@@ -104,6 +157,10 @@ def version_of(name: str) -> str | None:
         return None
 
 
-def _two_of(version: str) -> list[int]:
-    """Return the first two numbers of a version."""
-    return [int(digits) for digits in re.findall(r"\d+", version)[:2]]
+def _numbers(version: str) -> list[int]:
+    """Return the first three numbers of a version.
+
+    >>> _numbers("18"), _numbers("0.23.5.post1")
+    ([18, 0, 0], [0, 23, 5])
+    """
+    return [int(digits) for digits in [*re.findall(r"\d+", version)[:3], "0", "0", "0"][:3]]

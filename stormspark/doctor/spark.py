@@ -12,9 +12,23 @@ from pathlib import Path
 
 from stormspark.doctor.python import version_of
 from stormspark.doctor.result import Result, Status
-from stormspark.extras import missing
+from stormspark.extras import first_missing, missing
 
-__all__ = ["check_jars", "check_spark", "check_spark_home", "pyspark_found", "spark_folder"]
+__all__ = [
+    "DELTA_RANGE",
+    "LEAST_SPARK",
+    "SPARK_RANGE",
+    "check_jars",
+    "check_spark",
+    "check_spark_home",
+    "pyspark_found",
+    "spark_folder",
+]
+
+#: The oldest Spark that runs topologies, and the first one that nobody has tried.
+LEAST_SPARK, _UNTRIED_SPARK = (4, 2), (4, 3)
+#: What pip is to install. ``pyproject.toml`` has the same.
+SPARK_RANGE, DELTA_RANGE = "pyspark>=4.2,<4.3", "delta-spark>=4.4,<4.5"
 
 _JAR = re.compile(
     r"(?P<name>delta-spark|spark-sql-kafka-0-10|delta-storage)(?:_(?P<suffix>[\d._]+))?-(?P<version>\d[\w.]*)\.jar"
@@ -57,6 +71,22 @@ def check_spark(*, is_needed: bool = True) -> Result:
             return Result("Spark", Status.FAILED, text, advice)
         return Result("Spark", Status.NOTE, "not installed, so only the local engine runs here", advice)
     folder, version = found
+    release = tuple(_numbers(version)[:2])
+    if release and release < LEAST_SPARK:
+        return Result(
+            "Spark",
+            Status.FAILED,
+            f"stormspark needs Spark {'.'.join(map(str, LEAST_SPARK))} or later, but PySpark is {version} ({folder})",
+            f"use a cluster with such a Spark; for a Spark on this host: pip install --upgrade '{SPARK_RANGE}' '{DELTA_RANGE}'",
+        )
+    if first_missing(["py4j"]) is not None:
+        zipped = next((folder.parent / "lib").glob("py4j-*.zip"), None)
+        return Result(
+            "Spark",
+            Status.FAILED,
+            f"PySpark {version} ({folder}) does not find py4j, which is a part of it",
+            f"put {zipped} on PYTHONPATH" if zipped else "pip install py4j",
+        )
     installed = version_of("pyspark")
     if installed is not None and installed != version:
         return Result(
@@ -66,7 +96,14 @@ def check_spark(*, is_needed: bool = True) -> Result:
             "remove one of them: pip uninstall pyspark, or take the other one off PYTHONPATH",
         )
     if (wrong := _delta_for_another(version)) is not None:
-        return Result("Spark", Status.WARNING, wrong, f"pip install --upgrade delta-spark pyspark=={version}")
+        return Result("Spark", Status.WARNING, wrong, _advice_on_delta(version, installed))
+    if release >= _UNTRIED_SPARK:
+        return Result(
+            "Spark",
+            Status.NOTE,
+            f"PySpark {version} ({folder}), which is newer than those that stormspark was tried with",
+            f"if something fails, try '{SPARK_RANGE}'",
+        )
     return Result("Spark", Status.OK, f"PySpark {version} ({folder})")
 
 
@@ -82,6 +119,13 @@ def _delta_for_another(version: str) -> str | None:
     if all(fits[sign](_numbers(bound)) for sign, bound in bounds):
         return None
     return f"PySpark {version}, but delta-spark {version_of('delta-spark')} is for another one ({needed})"
+
+
+def _advice_on_delta(version: str, installed: str | None) -> str:
+    """Say how to get a delta-spark for this PySpark. If pip has not installed that, it is a cluster's own, and stays."""
+    if installed is not None:
+        return f"pip install --upgrade delta-spark pyspark=={version}"
+    return "pip install --upgrade --no-deps delta-spark, in the release for this Spark; or pip uninstall delta-spark"
 
 
 def _numbers(version: str) -> list[int]:
@@ -149,13 +193,7 @@ def check_jars(folder: Path | None = None, delta_package: str = "") -> Result:
     if home is None or release is None:
         return Result("jars", Status.NOTE, "there is no Spark whose jars could be looked at")
     found = dict(_jars_in(home / "jars"))
-    if not any(name == "delta-spark" for name, _, _ in found.values()) and not found:
-        return Result(
-            "jars",
-            Status.NOTE,
-            f"Spark {release} has no jar of Delta; it is fetched when a topology first needs it ({delta_package})",
-            "without a way to Maven Central: `stormspark jars --delta --to DIR` elsewhere, then --jars",
-        )
+    names = {name for name, _, _ in found.values()}
     wrong = []
     for jar, (name, suffix, version) in found.items():
         # Delta names the Spark that it is for since 4.1: delta-spark_4.2_2.13. Spark's Kafka source has Spark's own version.
@@ -168,9 +206,7 @@ def check_jars(folder: Path | None = None, delta_package: str = "") -> Result:
         scala = _scala_of(home)
         if name != "delta-storage" and scala and not suffix.endswith(scala):
             wrong.append(f"{jar} is for Scala {suffix.rpartition('_')[2]}, and not {scala}")
-    if any(name == "delta-spark" for name, _, _ in found.values()) and not any(
-        name == "delta-storage" for name, _, _ in found.values()
-    ):
+    if "delta-spark" in names and "delta-storage" not in names:
         wrong.append("delta-storage-*.jar is missing beside delta-spark")
     if wrong:
         return Result(
@@ -178,6 +214,13 @@ def check_jars(folder: Path | None = None, delta_package: str = "") -> Result:
             Status.FAILED,
             f"{home / 'jars'} has jars that do not fit Spark {release}: {'; '.join(wrong)}",
             f"put those of {delta_package or 'the same release'} there, or remove them",
+        )
+    if "delta-spark" not in names:
+        return Result(
+            "jars",
+            Status.NOTE,
+            f"Spark {release} has no jar of Delta; it is fetched when a topology first needs it ({delta_package})",
+            "without a way to Maven Central: `stormspark jars --delta --to DIR` elsewhere, then --jars",
         )
     return Result("jars", Status.OK, ", ".join(sorted(found)))
 

@@ -5,16 +5,22 @@ They share what the preflight of a topology looks at, and its sentences.
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.doctor import LEAST, Result, Status, check_descriptors
+from stormspark.launcher import is_url
+from stormspark.spark.java_errors import in_words
 from stormspark.spark.preflight import PACKAGES, explanation, problem_on
 from stormspark.spark.preflight_task import look_around
 
@@ -25,17 +31,36 @@ _CLOCK_SECS = 5.0
 #: So many tasks look at most. More would find no other host.
 _MOST_TASKS = 256
 _LEAST_BYTES = 64 << 20
+#: Spark gives out its first tasks once it has waited for executors as long as it is told to, and this is for all that comes then.
+_STARTS_SECS = 15.0
+#: A task only looks around, so it has got stuck if none has begun or ended for this long.
+_STUCK_SECS = 300.0
+_LOOK_SECS = 0.2
+_GROUP = "stormspark: doctor"
 
 
-def check_executors(session: SparkSession, checkpoint: str | None = None) -> list[Result]:
+def check_executors(
+    session: SparkSession, checkpoint: str | None = None, wait_secs: float = 30.0
+) -> list[Result]:
     """Look at each executor that Spark gives a task to, and return what was found.
 
-    ``checkpoint`` is a local folder that the executors' hosts have to share, or None.
+    ``checkpoint`` is a local folder that the executors' hosts have to share, a URL, or None. If no executor has a free core,
+    the look ends soon after Spark has waited for executors, which it does for ``wait_secs``.
     """
     context = session.sparkContext
-    shared = (
-        None if checkpoint is None or "://" in checkpoint else SharedFolder(Path(checkpoint), "use a URL")
-    )
+    shared: SharedFolder | None = None
+    if checkpoint is not None and not is_url(checkpoint):
+        try:
+            shared = SharedFolder(Path(os.path.abspath(checkpoint)), "use a URL", as_guest=True)
+        except OSError as error:
+            return [
+                Result(
+                    "checkpoint",
+                    Status.FAILED,
+                    f"{checkpoint} can't be written to ({error.strerror or error})",
+                    "name a folder that this user may write to, on all hosts if there are several",
+                )
+            ]
     asked: dict[str, Any] = {
         "version": str(sys.modules["stormspark"].__version__),
         "packages": PACKAGES,
@@ -47,18 +72,92 @@ def check_executors(session: SparkSession, checkpoint: str | None = None) -> lis
     }
     tasks = min(max(context.defaultParallelism, 1), _MOST_TASKS)
     began = time.time()
+    watched = _Watched(context, tasks, wait_secs + _STARTS_SECS)
     try:
-        found = context.parallelize(range(tasks), tasks).mapPartitions(_task(asked)).collect()
+        with watched.until_done():
+            found = context.parallelize(range(tasks), tasks).mapPartitions(_task(asked)).collect()
         return results_of(found, began, time.time(), shared)
     except Exception as error:
-        told = explanation(str(error), context.pythonExec)
+        if watched.result is not None:
+            return [watched.result]
+        told = None
+        with suppress(Exception):  # py4j asks the JVM for the text, and the JVM may be gone
+            told = explanation(str(error), context.pythonExec)
         if told is None:
-            raise
+            return [
+                Result(
+                    "executors",
+                    Status.FAILED,
+                    f"Spark could not look at them ({in_words(error)})",
+                    "read spark.log in the folder for logs, and the logs of the executors",
+                )
+            ]
         text, _, advice = told.partition(": ")
         return [Result("executors", Status.FAILED, text, advice)]
     finally:
         if shared is not None:
             shared.close()
+
+
+class _Watched:
+    """The Spark job that looks at executors. It is cancelled if nothing goes on, because a job waits for a free core for ever.
+
+    ``starts_secs`` is how long the first of its ``tasks`` may take to start. ``result`` says why the job was cancelled.
+    """
+
+    def __init__(self, context: SparkContext, tasks: int, starts_secs: float) -> None:
+        self._context, self._tasks, self._starts_secs = context, tasks, starts_secs
+        self._done = threading.Event()
+        self.result: Result | None = None
+
+    @contextmanager
+    def until_done(self) -> Iterator[None]:
+        """Watch the job that this thread runs."""
+        self._context.setJobGroup(_GROUP, "stormspark: doctor looks at the executors")
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            self._done.set()
+            watcher.join()
+
+    def _watch(self) -> None:
+        seen, since = (0, 0), time.monotonic()
+        while not self._done.wait(_LOOK_SECS):
+            with suppress(Exception):  # if the JVM is gone, the job has ended, too
+                now = self._progress()
+                if now != seen:
+                    seen, since = now, time.monotonic()
+                limit = _STUCK_SECS if any(seen) else self._starts_secs
+                if time.monotonic() - since > limit:
+                    self.result = self._stuck(seen[1], limit) if any(seen) else self._no_core(limit)
+                    self._context.cancelJobGroup(_GROUP)
+
+    def _progress(self) -> tuple[int, int]:
+        """Return how many tasks run, and how many have ended."""
+        tracker = self._context.statusTracker()
+        jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(_GROUP)))
+        stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+        there = [stage for stage in stages if stage is not None]
+        ended = sum(stage.numCompletedTasks + stage.numFailedTasks for stage in there)
+        return sum(stage.numActiveTasks for stage in there), ended
+
+    def _no_core(self, secs: float) -> Result:
+        return Result(
+            "executors",
+            Status.FAILED,
+            f"no executor had a free core within {secs:.0f} s",
+            "start executors, or end what runs on theirs; if they only come later, set stormspark.executors.wait.secs",
+        )
+
+    def _stuck(self, ended: int, secs: float) -> Result:
+        return Result(
+            "executors",
+            Status.FAILED,
+            f"{ended} of {self._tasks} tasks have ended, and for {secs:.0f} s no other one",
+            "look at the logs of the executors for what keeps Python from starting there",
+        )
 
 
 def results_of(

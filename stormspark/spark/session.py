@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import DELTA_PACKAGE, Settings
 from stormspark.doctor import (
+    LEAST_SPARK,
     Result,
     Status,
     check_disk,
@@ -65,7 +66,6 @@ _jvm_logs: list[Path] = []
 
 _log = logging.getLogger(__name__)
 
-_LEAST_SPARK = (4, 2)
 #: How long a master of a standalone cluster may take to accept a connection.
 _MASTER_SECS = 5.0
 
@@ -234,8 +234,8 @@ def check_session(spark: object) -> SparkSession:
     """Return the session if a topology can run on it; otherwise raise `UnsupportedEnvironmentError` with a one-line message."""
     classic = require_classic(spark)
     found = tuple(map(int, re.findall(r"\d+", classic.version)[:2]))
-    if found < _LEAST_SPARK:
-        least = ".".join(map(str, _LEAST_SPARK))
+    if found < LEAST_SPARK:
+        least = ".".join(map(str, LEAST_SPARK))
         msg = f"stormspark needs Spark {least} or later, but this session has Spark {classic.version}"
         raise UnsupportedEnvironmentError(msg)
     if os.name == "posix" and classic.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.own_mounts import require_mounts
+
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.long
 def test_executors_whose_clock_is_an_hour_ahead_and_that_do_not_share_a_folder(tmp_path: Path) -> None:
     """The executors' Python is a program that shifts the clock and hides the folder."""
+    require_mounts()
     (tmp_path / "later").mkdir()
     (tmp_path / "later" / "sitecustomize.py").write_text(
         "import time\nnow = time.time\ntime.time = lambda: now() + 3600\n"
@@ -52,3 +55,4 @@ def test_executors_whose_clock_is_an_hour_ahead_and_that_do_not_share_a_folder(t
     assert done.returncode == 1, done.stderr
     assert "ahead of the driver's" in results["clocks"]["found"]
     assert "does not see the folder" in results["checkpoint"]["found"]
+    assert not list(folder.iterdir())

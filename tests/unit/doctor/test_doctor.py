@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,11 @@ from click.testing import CliRunner
 
 from stormspark import doctor
 from stormspark.cli import main
-from stormspark.doctor import Result, Status
+from stormspark.doctor import LEAST, LEAST_SPARK, Result, Status
+from stormspark.doctor.python import BELOW
+from stormspark.doctor.spark import DELTA_RANGE, SPARK_RANGE
+from stormspark.extras import EXTRAS
+from tests.own_mounts import require_mounts, require_network
 
 ROOT = Path(__file__).parents[3]
 
@@ -104,18 +111,116 @@ def test_jars(tmp_path: Path, jars: tuple[str, ...], wrong: str | None) -> None:
     result = doctor.check_jars(a_spark(tmp_path, "spark-core_2.13-4.2.0.jar", *jars))
     assert (result.status is Status.FAILED) is (wrong is not None)
     assert wrong is None or (wrong in result.found and result.advice)
+    if wrong is None:
+        has_delta = any("delta-spark" in jar for jar in jars)
+        assert result.status is (Status.OK if has_delta else Status.NOTE)
+        assert has_delta or "has no jar of Delta" in result.found
 
 
 def test_packages_that_are_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And those of an older delta-spark beside a newer PySpark."""
+    """The advice names them alone: anything else may be the cluster's own, and there for a reason."""
     versions = {"numpy": "1.26.4", "pandas": None, "rich": "13.7.0"}
     monkeypatch.setattr("stormspark.doctor.python.version_of", versions.get)
     assert doctor.check_packages(("numpy", "pandas", "rich")) == Result(
         "packages",
         Status.FAILED,
         "too old: numpy 1.26.4 (at least 2.1 is needed)",
-        "pip install --upgrade 'stormspark[all]'",
+        "pip install --upgrade 'numpy>=2.1'",
     )
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    result = doctor.check_packages(("numpy", "pyyaml"))
+    assert result.found.endswith("; missing: pyyaml")
+    assert result.advice == "pip install --upgrade 'numpy>=2.1' 'pyyaml>=6.0'"
+
+
+@pytest.mark.parametrize(
+    ("name", "on_spark", "locally"),
+    [
+        ("pandas", Status.FAILED, Status.WARNING),
+        ("deltalake", Status.FAILED, Status.WARNING),
+        ("pyarrow", Status.FAILED, Status.WARNING),
+        ("cloudpickle", Status.FAILED, Status.FAILED),
+        ("redis", Status.WARNING, Status.WARNING),
+    ],
+)
+def test_who_needs_a_package(
+    monkeypatch: pytest.MonkeyPatch, name: str, on_spark: Status, locally: Status
+) -> None:
+    monkeypatch.setattr("stormspark.doctor.python.version_of", lambda _: "0.4")
+    assert doctor.check_packages((name,)).status is on_spark
+    assert doctor.check_packages((name,), on_spark=False).status is locally
+
+
+def test_the_oldest_versions_are_those_of_the_package() -> None:
+    """What pip would install, and what the checks ask for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {
+        name: asked
+        for name, asked in project["optional-dependencies"].items()
+        if name not in {"all", "bench", "dev"}
+    }
+    asked = [*project["dependencies"], *(one for of_one in extras.values() for one in of_one)]
+    ranges = {one for one in asked if not one.startswith("stormspark[")}
+    assert {SPARK_RANGE, DELTA_RANGE} <= ranges
+    assert SPARK_RANGE.startswith(f"pyspark>={'.'.join(map(str, LEAST_SPARK))},")
+    least = {(name, version) for name, version in re.findall(r"([\w-]+)>=([\d.]+)", " ".join(ranges))}
+    assert least == {*LEAST.items(), *re.findall(r"([\w-]+)>=([\d.]+)", f"{SPARK_RANGE} {DELTA_RANGE}")}
+    below = dict(re.findall(r"([\w-]+)>=[\d.]+,<([\d.]+)", " ".join(extras["spark"])))
+    assert {name: bound for name, bound in below.items() if name in LEAST} == BELOW
+
+
+def test_no_advice_replaces_a_pyspark_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra `spark` has a PySpark of its own. Without one, it is the right advice."""
+    monkeypatch.setattr(
+        "stormspark.doctor.python.first_missing",
+        lambda modules: None if modules in (["pyspark"], ["py4j"]) else modules[0],
+    )
+    result = doctor.check_extras()
+    assert "spark]" not in result.advice and result.advice and "not: arrow, " in result.found
+    assert "installed: spark" in result.found
+    monkeypatch.setattr(
+        "stormspark.doctor.python.first_missing",
+        lambda modules: modules[0] if EXTRAS.get(modules[0], "spark") == "spark" else None,
+    )
+    assert "pip install 'stormspark[spark]'" in doctor.check_extras().advice
+    monkeypatch.setattr("stormspark.doctor.spark.version_of", lambda name: None)
+    monkeypatch.setattr("stormspark.doctor.spark.metadata.requires", lambda name: ["pyspark<4.1,>=4.0.1"])
+    advice = doctor.check_spark().advice
+    assert advice.startswith("pip install --upgrade --no-deps delta-spark") and "pyspark" not in advice
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "words"),
+    [
+        ("3.5.2", Status.FAILED, "needs Spark 4.2 or later, but PySpark is 3.5.2"),
+        ("4.0.1", Status.FAILED, "needs Spark 4.2 or later"),
+        ("4.1.0", Status.FAILED, "needs Spark 4.2 or later"),
+        ("4.2.0.dev3", Status.OK, "PySpark 4.2.0.dev3"),
+        ("4.2.7", Status.OK, "PySpark 4.2.7"),
+        ("4.3.0", Status.NOTE, "newer than those that stormspark was tried with"),
+        ("5.0", Status.NOTE, "newer than those that stormspark was tried with"),
+        ("of an unknown version", Status.OK, "of an unknown version"),
+    ],
+)
+def test_which_spark(monkeypatch: pytest.MonkeyPatch, version: str, status: Status, words: str) -> None:
+    """A session of an older one is refused, so it is in the way."""
+    monkeypatch.setattr("stormspark.doctor.spark.pyspark_found", lambda: (Path("/opt/pyspark"), version))
+    monkeypatch.setattr("stormspark.doctor.spark.version_of", lambda name: None)
+    monkeypatch.setattr("stormspark.doctor.spark._delta_for_another", lambda version: None)
+    result = doctor.check_spark()
+    assert result.status is status and words in result.found
+    assert "stormspark[" not in result.advice
+
+
+def test_a_pyspark_without_its_py4j(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As if SPARK_HOME/python were on PYTHONPATH, and not the archive beside it."""
+    monkeypatch.setitem(sys.modules, "py4j", None)
+    monkeypatch.setattr("stormspark.doctor.spark.pyspark_found", lambda: (tmp_path / "pyspark", "4.2.0"))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "py4j-0.10.9.9-src.zip").touch()
+    result = doctor.check_spark()
+    assert result.status is Status.FAILED
+    assert result.advice == f"put {tmp_path}/lib/py4j-0.10.9.9-src.zip on PYTHONPATH"
 
 
 def test_delta_for_another_spark(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +268,8 @@ def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "file").touch()
     told = doctor.check_checkpoint(str(tmp_path / "file" / "flow"))
     assert told is not None and told.status is Status.FAILED and "is a file" in told.found
-    assert doctor.check_checkpoint("s3://bucket/flow") is None
+    for url in ("s3://bucket/flow", "dbfs:/Volumes/a/flow", "file:/flows/a", "hdfs:///a"):
+        assert doctor.check_checkpoint(url) is None
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert doctor.check_temporary().status is Status.WARNING
@@ -172,6 +278,66 @@ def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert "is a long name" in doctor.check_temporary().found
+
+
+@contextmanager
+def nobody_may_enter(folder: Path) -> Iterator[Path]:
+    """Make a folder that this user may not enter, and be nobody for a while if this user is root."""
+    folder.mkdir()
+    folder.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        if user == 0:
+            os.seteuid(0)
+        folder.chmod(0o700)
+
+
+def test_folders_of_somebody_else(tmp_path: Path) -> None:
+    """Nobody can look whether something is there, and this is what is wrong."""
+    with nobody_may_enter(tmp_path / "root") as folder:
+        told = doctor.check_checkpoint(str(folder / "flows" / "a"))
+        home = doctor.check_home({"HOME": str(folder / "me")})
+    assert told is not None and told.status is Status.FAILED and told.advice
+    assert "can't be written to (Permission denied)" in told.found
+    assert home.status is Status.WARNING and "can't be written to (Permission denied)" in home.found
+
+
+def test_a_check_that_fails_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All other results are told."""
+
+    def breaks() -> Result:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("stormspark.doctor.check_disk", breaks)
+    results = told("--engine", "local")
+    assert results["disk"]["status"] == "failed"
+    assert "could not be checked (ZeroDivisionError" in results["disk"]["found"]
+    assert {"Python", "ports"} <= set(results)
+
+
+def test_spark_does_not_start_if_the_checkpoint_can_not_be_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is told once, and not a second time by Spark. An error of Spark itself is a result."""
+    started = []
+
+    def starts(*_: object) -> Iterator[Result]:
+        started.append(1)
+        yield Result("executors", Status.OK, "all well")
+
+    monkeypatch.setattr("stormspark.cli.doctor._of_executors", starts)
+    monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "java", 'openjdk version "17.0.2"')))
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    (tmp_path / "file").touch()
+    results = told("--master", "local[2]", "--checkpoint", str(tmp_path / "file" / "flow"))
+    assert not started and results["checkpoint"]["status"] == "failed"
+    assert "Spark was not started" in results["executors"]["found"]
+    assert "(checkpoint)" in results["executors"]["found"]
+    assert told("--master", "local[2]", "--checkpoint", str(tmp_path))["executors"]["status"] == "ok"
 
 
 def told(*options: str, environment: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
@@ -192,15 +358,14 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "FAILED  Java" in shown.output and "-> install a Java 17 runtime" in shown.output.replace(
         "\n", " "
     ).replace("  ", " ")
-    assert "1 of " in shown.output
+    assert re.search(r"^[1-9]\d* of \d+ checks failed", shown.output, re.MULTILINE)
     refused = CliRunner().invoke(main, ["doctor", "--engine", "local", "--master", "yarn"])
     assert refused.exit_code == 2 and "--master needs --engine spark" in refused.output
 
 
 def in_own_mounts(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a script of the shell in mounts of its own, with the folder as $0 and this Python as $1."""
-    if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("mounts of one's own are not allowed here")
+    require_mounts()
     return subprocess.run(
         ["unshare", "-m", "sh", "-ec", script, str(folder), sys.executable],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -257,8 +422,7 @@ def test_a_home_and_a_checkpoint_on_a_read_only_disk(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_host_without_its_loopback_interface(tmp_path: Path) -> None:
     """As in a new network namespace."""
-    if subprocess.run(["unshare", "-n", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("networks of one's own are not allowed here")
+    require_network()
     done = subprocess.run(
         ["unshare", "-n", sys.executable, "-m", "stormspark", "doctor", "--engine", "local", "--json"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
