@@ -80,12 +80,12 @@ def check_spark(*, is_needed: bool = True) -> Result:
             f"use a cluster with such a Spark; for a Spark on this host: pip install --upgrade '{SPARK_RANGE}' '{DELTA_RANGE}'",
         )
     if first_missing(["py4j"]) is not None:
-        zipped = next((folder.parent / "lib").glob("py4j-*.zip"), None)
+        archive = next((folder.parent / "lib").glob("py4j-*.zip"), None)
         return Result(
             "Spark",
             Status.FAILED,
             f"PySpark {version} ({folder}) does not find py4j, which is a part of it",
-            f"put {zipped} on PYTHONPATH" if zipped else "pip install py4j",
+            f"put {archive} on PYTHONPATH" if archive else "pip install py4j",
         )
     installed = version_of("pyspark")
     if installed is not None and installed != version:
