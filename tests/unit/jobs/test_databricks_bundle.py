@@ -70,7 +70,7 @@ def packages_of(requirement: str) -> set[str]:
     for extra in filter(None, extras.split(",")):
         for needed in project["optional-dependencies"][extra]:
             found += packages_of(needed) if needed.startswith("stormspark[") else [needed]
-    return {re.match(r"[\w-]+", one)[0] for one in found}
+    return {re.split(r"[^\w-]", one)[0] for one in found}
 
 
 def installed_for_databricks() -> dict[str, str]:

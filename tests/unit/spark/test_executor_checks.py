@@ -108,7 +108,8 @@ class Spark:
             raise RuntimeError("Job 0 cancelled")
         if isinstance(self._ends, Exception):
             raise self._ends
-        return self._ends
+        rows: list[dict[str, Any]] = self._ends
+        return rows
 
     def setJobGroup(self, *_: Any) -> None:  # noqa: N802
         pass
