@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from stormspark.checkpoint.dead_letters import FOLDER, LetterTable, StoredLetter
 from stormspark.cli.output import wide_enough
 from stormspark.driver.letter_lines import LINES
 from stormspark.errors import CheckpointError, StormsparkError, TopologyNotAliveError
+from stormspark.launcher import is_url
 from stormspark.private_files import default_log_folder
 
 __all__ = ["list_letters", "replay_letters"]
@@ -124,7 +124,7 @@ def _find(where: str, conf: Mapping[str, Any]) -> _Table | list[Path]:
         from urllib.parse import unquote, urlsplit
 
         where = unquote(urlsplit(where).path)
-    if re.match(r"\w[\w+.-]+:", where):
+    if is_url(where):
         from stormspark.spark.letters_at_url import (
             letters_at_url,
         )  # this takes a second, and a folder needs no Spark

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import glob
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import click
 
 from stormspark.errors import InvalidTopologyError
 from stormspark.flux.substitution import read_properties
+from stormspark.launcher import is_url
 from stormspark.user_code import put_first
 
 __all__ = ["SparkOptions", "brings_jars", "fetches_jars", "ships_modules", "starts_spark", "submits"]
@@ -87,7 +87,7 @@ def _local_path(entry: str) -> str | None:
     """
     if entry.startswith("file:"):
         return unquote(urlsplit(entry).path)
-    return None if re.match(r"\w[\w+.-]+:", entry) else entry
+    return None if is_url(entry) else entry
 
 
 def _properties(context: click.Context, option: click.Parameter, given: Path | None) -> dict[str, str]:

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -24,7 +23,7 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
 from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
-from stormspark.launcher import in_databricks, on_databricks
+from stormspark.launcher import in_databricks, is_url, on_databricks
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
@@ -43,7 +42,7 @@ def local_path(location: str) -> str | None:
         location = in_databricks(location)
     if location.startswith("file:"):
         location = unquote(urlsplit(location).path)
-    return str(Path(location).absolute()) if re.match(r"\w[\w+.-]+:", location) is None else None
+    return None if is_url(location) else str(Path(location).absolute())
 
 
 class CheckpointFolder:
