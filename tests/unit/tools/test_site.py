@@ -41,6 +41,7 @@ OURS = {
         "require_master",
         "require_spark_home",
         "session_for",
+        "spark_defaults",
         "spark_home",
     },
 }
