@@ -110,15 +110,18 @@ test-for: $(INSTALLED) ## the fast tests for a module or package: make test-for 
 	  { mapfile -t found && [ -n "$${found[*]}" ] || { echo "no tests for $(MODULE): name a file or folder below stormspark/" >&2; exit 1; }; \
 	  $(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' "$${found[@]}"; }
 
-# Slow tests too, because they are slow for what they compute, or for a stop that they wait for. Not those that wait at random on
-# threads, and not those of other languages: there the tuple path is the least of it.
+# Slow ones of units wait for a stop or a thread, mostly; with LONG_TESTS (`make soak`) they are there, too. None that wait at random on
+# threads, and none of other languages: there the tuple path is the least of it.
 IN_BOTH_FORMS = not local-2-workers and not [threads and not -threads and not test_multilang and not any_other_key and not says_today
+IN_COMPILED_PYTEST = cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -k '$(IN_BOTH_FORMS)'
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled, with one worker and three
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark' -k '$(IN_BOTH_FORMS)' \
-	  $(addprefix --ignore=tests/properties/test_,state_table.py backpressure.py map_state.py key_value_store.py kafka_offsets.py) \
+	@$(IN_COMPILED_PYTEST) -m 'not spark$(if $(LONG_TESTS),, and not slow)' \
 	  $(addprefix --ignore=tests/unit/worker/test_,link.py lifeline.py task_logs.py) \
-	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
+	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker
+	@$(IN_COMPILED_PYTEST) -m 'not spark' \
+	  $(addprefix --ignore=tests/properties/test_,state_table.py backpressure.py map_state.py key_value_store.py kafka_offsets.py) \
+	  tests/conformance tests/properties
 
 .PHONY: wheels
 wheels: compiled ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
@@ -233,6 +236,7 @@ soak-seed:
 .PHONY: soak
 soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once soak-originals ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@LONG_TESTS=1 $(BIN)/pytest -q -m long $(addprefix --ignore=tests/faults/,nothing_lost test_executors.py test_outage.py) # in soak-faults
+	@LONG_TESTS=1 $(MAKE) --no-print-directory test-compiled
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
 	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_WAITING=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz

@@ -227,7 +227,8 @@ def test_an_earlier_table_that_can_not_be_read_is_refused(
     assert not (acker / "journal").exists()
 
 
-@pytest.mark.parametrize("gone", ["journal", pytest.param("records", marks=pytest.mark.long)])
+@pytest.mark.long  # an earlier table is refused above
+@pytest.mark.parametrize("gone", ["journal", "records"])
 def test_a_journal_and_a_query_that_do_not_belong_together_are_refused(gone: str, held: Held) -> None:
     """Either alone would forget open rows without a word."""
     running = held.start()

@@ -80,7 +80,7 @@ def test_rows_are_copied_once_also_over_new_columns_and_a_restart(
     spark: SparkSession, start: Start, table: Callable[..., Any], tmp_path: Path
 ) -> None:
     """W13: acked after their commit; a column that is added, while it runs or not, changes nothing for the others."""
-    running = start(copies(tmp_path), checkpoint=tmp_path / "ck", conf={"topology.workers": 2})
+    running = start(copies(tmp_path), checkpoint=tmp_path / "ck")
     wait_for(lambda: acked(running) == 2, message="the first rows")
     table("ALTER TABLE {t} ADD COLUMN (y INT)")
     table("INSERT INTO {t} VALUES (3, 'c', 0.5, 1)")
@@ -88,7 +88,7 @@ def test_rows_are_copied_once_also_over_new_columns_and_a_restart(
     running.stop()
     table("ALTER TABLE {t} ADD COLUMN (z INT)")
     table("INSERT INTO {t} VALUES (4, 'd', 0.5, 1, 2)")
-    running = start(copies(tmp_path), checkpoint=tmp_path / "ck", conf={"topology.workers": 2})
+    running = start(copies(tmp_path), checkpoint=tmp_path / "ck")
     wait_for(lambda: copied(tmp_path) == [1, 2, 3, 4], message="a row with another one")
     wait_until_idle(running)
     running.stop()

@@ -188,6 +188,7 @@ def test_a_topology_whose_trees_end_in_their_batch_has_neither_table_nor_query(h
     assert not (held.folder / "checkpoint" / "stormspark" / "acker").exists()
 
 
+@pytest.mark.long  # rows must grow old for it
 def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -> None:
     """The watermark is a few seconds here: it passes what is open if that is not opened anew."""
     running = held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=2)

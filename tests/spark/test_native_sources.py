@@ -111,6 +111,7 @@ def test_a_bite_that_is_much_too_large_is_worked_off_in_one_long_batch(start: St
     assert running.planned_restarts == 0, "its function takes no limit"
 
 
+@pytest.mark.long  # the controller is tested on a simulated clock
 def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

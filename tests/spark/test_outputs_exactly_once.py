@@ -27,6 +27,7 @@ class Number(BasicBolt):
         declarer.declare(Fields("n", "digit"))
 
 
+@pytest.mark.long  # tests/faults/outputs has these sinks, and kills
 def test_lines_to_a_table_and_the_newest_of_each_digit_to_another(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -190,6 +190,7 @@ def test_compaction_changes_nothing_that_is_retained(
     assert successor.metadata() == {b"n": b"1"}
 
 
+@pytest.mark.long  # tests/unit/checkpoint has what is refused
 def test_tables_that_are_not_ours_are_refused(
     spark: SparkSession, table: SparkStateTable, location: str, tmp_path: Path
 ) -> None:
@@ -212,6 +213,7 @@ def test_tables_that_are_not_ours_are_refused(
         SparkStateTable(spark, location).open(1)
 
 
+@pytest.mark.long  # the table that delta-rs writes is read in test_state_table.py
 def test_people_read_it_as_any_other(
     spark: SparkSession, table: SparkStateTable, location: str, tmp_path: Path
 ) -> None:

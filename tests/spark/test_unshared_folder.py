@@ -87,6 +87,7 @@ def test_state_that_workers_would_keep_elsewhere_is_refused_at_the_start(
     assert not list((checkpoint / "stormspark").glob("seen-*")), "nothing of it is left"
 
 
+@pytest.mark.long  # tests/unit/worker/test_durable_state.py has that way without Spark
 def test_state_goes_by_way_of_the_driver_where_that_is_set(
     start: Start, checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_the_testing_kit_runs_on_all_cores_too(spark: SparkSession, tmp_path: Pa
     assert sum(1 for _ in done.read_tuples("split")) == sum(expected_counts(20).values())
 
 
+@pytest.mark.long  # tests/spark/test_state.py deals state out anew
 def test_a_run_may_have_other_cores_than_the_one_before(
     start: Callable[..., Any], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 #: In CI at a few of the barriers; at random, and those of executors, not at all.
 KILLS = int(os.environ.get("EXACTLY_ONCE_KILLS", "2"))
 ALL = KILLS > 2
-SOME = ("worker.prepared", "driver.before_commit", "worker.rolled_back")
+SOME = ("driver.before_commit", "worker.rolled_back")
 #: To which a worker comes only when its batch is taken back.
 ROLLBACKS = ("worker.before_rollback", "worker.rolled_back")
 LINES_A_FILE, FILES = 50, 20

@@ -147,7 +147,8 @@ FAULTS = {
 #: What is injected once, where there is no time for all; these share a run, because starting Spark takes longest. An executor
 #: that is killed takes its worker along.
 TOGETHER = {
-    "two executors": ["executor killed", "a bolt raises", "driver killed between two commits"],
+    "two executors": ["executor killed", "a bolt raises"],
+    "two drivers": ["driver killed between two commits"],
     "one worker": ["the only worker killed"],
     "long outages": ["broker away for long"],
 }

@@ -66,8 +66,8 @@ def balance(record_accounts: Callable[[Accounts], None]) -> Callable[..., None]:
 SCALE = Scale.of_environment()
 #: By the run's name, the faults of one kind of topology.
 RUNS = TOGETHER if SCALE.injections == 1 else {fault: [fault] for fault in FAULTS if fault != "disk full"}
-#: A fault in one run is much the same as in another.
-IN_SOAK = ("one worker", "long outages")
+#: A fault in one run is much the same as in another; drivers are killed in tests/spark, and in tests/faults/exactly_once.
+IN_SOAK = ("two drivers", "one worker", "long outages")
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,9 @@ def test_relative_imports_need_no_init_file(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
+)
 def test_workers_import_the_package_as_well(engine, tmp_path):
     file = project(tmp_path, RELATIVE)
     done = run("stormspark", file, tmp_path, "run", "--engine", engine, "--until-idle", "1", "--json", "-")

@@ -36,7 +36,7 @@ def test_no_interleaving_breaks_a_promise(family: str) -> None:
 
 
 #: It takes a search of ten seconds and more.
-_IN_SOAK = ("calls of timers stay due",)
+_IN_SOAK = ("acks of threads overtake emits", "calls of timers stay due", "the inbox is cleared after a copy")
 
 
 @pytest.mark.slow

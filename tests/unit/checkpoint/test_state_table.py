@@ -400,14 +400,14 @@ def test_files_stay_few_and_rows_are_written_again_seldom(tmp_path: Path) -> Non
     table = StateTable(tmp_path / "state", retain_txids=0)
     table.open(0)
     written = 0
-    for n in range(200):
+    for n in range(100):
         commit(table, {b"%d-%d" % (n, k): b"x" for k in range(5)})
         before = set(data_files(table))
         compacted(table)
         written += sum(pq.read_metadata(path).num_rows for path in set(data_files(table)) - before)
         assert len(DeltaTable(table.location).file_uris()) < 3 * FAN_IN
-    assert written < 5 * 200 * 4
-    assert len(state(table)) == 1000
+    assert written < 5 * 100 * 4
+    assert len(state(table)) == 500
 
 
 @pytest.mark.slow
