@@ -68,12 +68,9 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
             What a broken or repeated installation has left may have another version, or none. So nothing is said in doubt.
             """
-            versions = []
-            for one in importlib.metadata.distributions(name=name):
-                try:
-                    versions.append(one.version)
-                except KeyError:
-                    return ""
+            # Python's `version` warns of one that lacks, or raises KeyError, or returns None, by its own version.
+            found = [one.metadata for one in importlib.metadata.distributions(name=name)]
+            versions = [one.get("Version") if one is not None else None for one in found]
             old = [
                 text
                 for text in versions

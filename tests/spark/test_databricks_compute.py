@@ -84,7 +84,7 @@ def test_python_starts_again_beside_the_same_spark(compute):
             "with submit(numbers('other')) as running:\n    after(running)\n    print(queries())"
         )
         assert said == "['other']\n", said + notebook.log()
-        assert "in Spark, which this start has stopped: " in notebook.log()
+        assert "left a query in Spark, which this start stops: waits" in notebook.log()
         wait_for(
             lambda: workers("holds") + workers("waits") == 0, message="the first process's workers to end"
         )

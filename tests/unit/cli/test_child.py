@@ -14,6 +14,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOR_EVER = "while :; do sleep 0.01; done"
 
 
+@pytest.fixture(autouse=True)
+def hangs_up():
+    """Whoever started the tests with ``nohup`` has made them ignore what they send themselves."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def ran(script: str) -> int:
     """Run a script of the shell, and return its exit code. The script knows this process as its parent."""
     before = [signal.getsignal(number) for number in SIGNALS]
