@@ -70,7 +70,7 @@ def look_around() -> Callable[[Mapping[str, Any]], dict[str, Any]]:
             """
             # Python's `version` warns of one that lacks, or raises KeyError, or returns None, by its own version.
             found = [one.metadata for one in importlib.metadata.distributions(name=name)]
-            versions = [one.get("Version") if one is not None else None for one in found]
+            versions = [one["Version"] if one is not None and "Version" in one else None for one in found]
             old = [
                 text
                 for text in versions
