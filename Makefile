@@ -28,7 +28,7 @@ help: ## this list
 # --- to begin with ------------------------------------------------------------------------------------------------------
 
 .PHONY: setup
-setup: java-hint $(INSTALLED) ## make .venv with the package and all development tools (again: does nothing)
+setup: java-hint $(INSTALLED) in-place ## make .venv with the package and all development tools, and compile the tuple path (again: does nothing)
 
 $(INSTALLED): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -39,6 +39,12 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@echo "compiling modules and tests, once and not in each process of a run (half a minute)"
 	@$(BIN)/pytest --collect-only --quiet >/dev/null || :
 	@touch $@
+
+# Beside its sources, for topologies that run in this checkout. After an edit the sources run, until this is made again.
+.PHONY: in-place
+in-place: $(INSTALLED)
+	@$(if $(STORMSPARK_PURE),:,$(BIN)/python setup.py --quiet build_ext --inplace 2>$(VENV)/compiled.log) || \
+	  echo "the tuple path could not be compiled, so it runs as Python: $(VENV)/compiled.log says why" >&2
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.
 java_version = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
@@ -59,9 +65,9 @@ demo: java $(INSTALLED) ## word count of Python's standard library on Spark, com
 	  -c wordcount.output=$(CURDIR)/$(DEMO)/counts
 	@$(BIN)/python examples/check_word_count.py $(DEMO)/counts
 
-# The sources as they are, with the tuple path compiled: what benchmarks measure. A tree of its own, so that nobody edits a module
-# and wonders why nothing changes.
+# The sources as they are, with the tuple path compiled: what benchmarks measure, whatever is edited here meanwhile.
 COMPILED := build/compiled
+compiled test-compiled wheels bench bench-scale: export STORMSPARK_PURE =
 .PHONY: compiled
 compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple path is compiled (needs a C compiler)
 	@mkdir -p $(COMPILED)
@@ -69,7 +75,7 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 	@git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done \
 	  | tar --null -T - -cf - | tar -xf - -C $(COMPILED)
 	@cd $(COMPILED) && $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep compiled || { cat setup.log >&2; exit 1; }
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep 'is compiled' || { cat setup.log >&2; exit 1; }
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
@@ -82,6 +88,8 @@ $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
 	@echo "archives of Spark's classes, for JVMs of tests to start with (a minute)"
 	@$(BIN)/python -m tests.quick_jvm
 
+# Whoever reads docstrings, or puts something in the place of a function, wants the sources. `tests/__init__.py` says so for tests.
+docs site messages settings parity: export STORMSPARK_PURE = 1
 # The order of sets is drawn too.
 test test-fast test-compiled: export PYTHONHASHSEED = 1
 # Hypothesis looks at fewer examples in what developers run after an edit, and in what was tested before it was compiled.
@@ -125,14 +133,14 @@ test-compiled: compiled ## the tests of the tuple path and of the semantics agai
 
 .PHONY: wheels
 wheels: compiled ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
-	@rm -rf build/wheels
+	@rm -rf build/wheels build/lib # which has modules that are gone
 	@cd $(COMPILED) && $(CURDIR)/$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w $(CURDIR)/build/wheels/compiled .
 	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/Python .
 	@for kind in compiled Python; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/wheels/$$kind/installed build/wheels/$$kind/*.whl; \
 	  ls build/wheels/$$kind/*.whl; \
 	  (cd build/wheels && export PYTHONPATH=$(CURDIR)/build/wheels/$$kind/installed && \
-	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep -w $$kind && \
+	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep "is $$kind" && \
 	    { $(CURDIR)/$(BIN)/python -m stormspark.cli run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
 	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >$$kind.log 2>&1 || { cat $$kind.log; exit 1; }; } && \
 	    cd $$kind && $(CURDIR)/$(BIN)/python -m stormspark.cli quickstart words >/dev/null && \

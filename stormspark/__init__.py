@@ -24,6 +24,7 @@
 Users import the names below. Importing them does not need Java.
 """
 
+import stormspark.tuple_path  # noqa: F401 - first: it decides whether sources or compiled modules are imported
 from stormspark.api import (
     ROW_BY_ROW,
     ArrowBolt,

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from stormspark.doctor.result import Result, Status
 from stormspark.extras import EXTRAS, first_missing
-from stormspark.tuple_path import compiled
+from stormspark.tuple_path import compiled, why_sources
 
 __all__ = [
     "BELOW",
@@ -141,6 +141,9 @@ def check_tuple_path() -> Result:
     """Is the tuple path compiled? It also works without, three times slower."""
     if compiled():
         return Result("tuple path", Status.OK, "compiled")
+    if (why := why_sources()) is not None:
+        reason, _, advice = why.partition(": ")
+        return Result("tuple path", Status.NOTE, f"Python, because {reason}", advice)
     return Result(
         "tuple path",
         Status.NOTE,

@@ -1,18 +1,26 @@
-"""Lists the modules of the tuple path, and finds out whether they are compiled in this installation.
+"""Lists the modules of the tuple path, finds out whether they are compiled, and decides which form of them runs.
 
     python -m stormspark.tuple_path
 
 The *tuple path* is the code that runs once per tuple, in the modules that `MODULES` lists. Each of them is plain Python and works
 without compilation. A .pxd file beside each module has the C types of the module's objects and variables. With this file, Cython
 makes an extension module from the same source.
+
+The sources run where nothing is compiled, where STORMSPARK_PURE is set in the environment, and in a checkout in which something
+was edited since it was compiled (`stormspark.tuple_path.in_place`). `stormspark` imports this module before all others, because
+they may import the tuple path.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-__all__ = ["MODULES", "NEVER_COMPILED", "compiled"]
+from stormspark.tuple_path import in_place
+
+__all__ = ["MODULES", "NEVER_COMPILED", "compiled", "why_sources"]
 
 #: The compiled modules. Each of them has a .pxd beside it, and says so in its first lines.
 MODULES = (
@@ -45,5 +53,14 @@ def compiled() -> bool:
     return not any(origin.endswith(".py") for origin in found)
 
 
-if __name__ == "__main__":
-    sys.stdout.write(f"the tuple path is {'compiled' if compiled() else 'Python'}\n")
+def why_sources() -> str | None:
+    """Return why the sources run and no compiled modules, even if there are some; None if nothing keeps those from running."""
+    return _WHY_SOURCES
+
+
+_CHECKOUT = Path(__file__).parents[2]
+_WHY_SOURCES = (
+    "STORMSPARK_PURE is set" if os.environ.get("STORMSPARK_PURE") else in_place.why_outdated(_CHECKOUT)
+)
+if _WHY_SOURCES is not None:
+    sys.meta_path.insert(0, in_place.Sources({*MODULES, *in_place.compiled_names(_CHECKOUT)}))
