@@ -25,6 +25,7 @@ __all__ = [
     "KNOWN_KEYS",
     "Settings",
     "conf_problems",
+    "delta_artifact",
     "for_component",
     "is_of_components",
     "merged",
@@ -39,8 +40,17 @@ def _delta_package() -> str:
     for name in versions:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-    spark = ".".join(versions["pyspark"].split(".")[:2])
-    return f"io.delta:delta-spark_{spark}_2.13:{versions['delta-spark']}"
+    return delta_artifact(versions["pyspark"], versions["delta-spark"])
+
+
+def delta_artifact(spark: str, delta: str) -> str:
+    """Name Delta's jar for a version of Spark. Up to Delta 4.0 there is one for each version of Delta alone.
+
+    >>> delta_artifact("4.0.1", "4.0.0"), delta_artifact("4.1.4", "4.4.0")
+    ('io.delta:delta-spark_2.13:4.0.0', 'io.delta:delta-spark_4.1_2.13:4.4.0')
+    """
+    of_spark = "" if delta.startswith("4.0.") else f"_{'.'.join(spark.split('.')[:2])}"
+    return f"io.delta:delta-spark{of_spark}_2.13:{delta}"
 
 
 #: The value of spark-submit's ``--packages`` that adds Delta to Spark, for Scala 2.13.

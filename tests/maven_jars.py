@@ -27,15 +27,20 @@ def cache_folder() -> Path:
     return folder
 
 
-def maven_jars(name: str) -> list[Path]:
+def maven_jars(name: str, **versions: str) -> list[Path]:
     """The jars that ``tests/maven/<name>.xml`` asks for, with all that these depend on, in class path order.
+
+    ``versions`` are put into the file in the place of ``@name@``.
 
     Raises `RuntimeError`, with what to do, where Maven is missing or can't fetch them.
     """
-    pom = _POMS / f"{name}.xml"
+    text = (_POMS / f"{name}.xml").read_text()
+    for what, version in versions.items():
+        text = text.replace(f"@{what}@", version)
     cache = cache_folder()
     # The pom's content is the key: a changed version is fetched, an unchanged one costs no start of Maven.
-    digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    pom = cache / f"{name}-{digest}.xml"
     known = cache / f"{name}-{digest}.classpath"
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs must not fill one Maven repository at once
@@ -43,6 +48,7 @@ def maven_jars(name: str) -> list[Path]:
             jars = _split(known)
             if all(jar.exists() for jar in jars):
                 return jars
+        pom.write_text(text)
         fetched = known.with_suffix(".new")
         _run_maven(pom, cache / "maven", fetched)
         fetched.replace(known)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from stormspark.spark.versions import release
 from tests.maven_jars import maven_jars
 from tests.quick_jvm import CONNECTORS, options
 
@@ -19,7 +20,8 @@ __all__ = ["connector_conf", "connector_jars"]
 
 def connector_jars() -> list[Path]:
     """Spark's Kafka source and Delta, with what they need beside Spark's own jars."""
-    return maven_jars("spark-connectors")
+    spark = ".".join(map(str, release()))
+    return maven_jars("spark-connectors", spark=spark, kafka=f"{spark}.0")
 
 
 def connector_conf() -> dict[str, str]:

@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 #: The oldest Spark that runs topologies, and the first one that nobody has tried.
-LEAST_SPARK, _UNTRIED_SPARK = (4, 2), (4, 3)
+LEAST_SPARK, _UNTRIED_SPARK = (4, 0), (4, 3)
 #: What pip is to install. ``pyproject.toml`` has the same.
-SPARK_RANGE, DELTA_RANGE = "pyspark>=4.2,<4.3", "delta-spark>=4.4,<4.5"
+SPARK_RANGE, DELTA_RANGE = "pyspark>=4.0,<4.3", "delta-spark>=4.4,<4.5"
 
 _JAR = re.compile(
     r"(?P<name>delta-spark|spark-sql-kafka-0-10|delta-storage)(?:_(?P<suffix>[\d._]+))?-(?P<version>\d[\w.]*)\.jar"

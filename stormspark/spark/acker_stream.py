@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
+
+from stormspark.spark.versions import LimitedReader
 
 __all__ = ["COMMIT", "acker_stream"]
 
@@ -31,14 +32,14 @@ class _Changes(InputPartition):
         self.streams = streams
 
 
-class _Reader(DataSourceStreamReader):
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+class _Reader(LimitedReader):
+    def __init__(self, folder: Path, planned: dict[str, int] | None = None) -> None:
+        self._folder, self._planned = folder, planned
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {COMMIT: 0}
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def next_offset(self, start: dict[str, int]) -> dict[str, int]:
         last, size = start[COMMIT], 0
         while size < _BATCH_BYTES and (path := self._path(last + 1)).exists():
             last, size = last + 1, size + path.stat().st_size
@@ -90,8 +91,13 @@ def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield from _small(batch.slice(half))
 
 
-def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
-    """Make the streaming DataFrame of the journal in ``folder``. ``schema`` is the schema of its changes."""
+def acker_stream(
+    spark: SparkSession, folder: Path, schema: str, planned: dict[str, int] | None = None
+) -> DataFrame:
+    """Make the streaming DataFrame of the journal in ``folder``. ``schema`` is the schema of its changes.
+
+    ``planned`` is the offset at which the last batch ends that the query has planned, if there is one (`LimitedReader`).
+    """
 
     class Journal(DataSource):
         @classmethod
@@ -102,7 +108,7 @@ def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
             return schema
 
         def streamReader(self, schema: object) -> DataSourceStreamReader:  # noqa: N802
-            return _Reader(folder)
+            return _Reader(folder, planned)
 
     spark.dataSource.register(Journal)
     return spark.readStream.format(Journal.name()).load()

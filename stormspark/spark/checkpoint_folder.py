@@ -27,7 +27,7 @@ from stormspark.launcher import in_databricks, is_url, on_databricks
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
-__all__ = ["CheckpointFolder", "local_path"]
+__all__ = ["CheckpointFolder", "local_path", "planned_offsets"]
 
 
 def local_path(location: str) -> str | None:
@@ -43,6 +43,20 @@ def local_path(location: str) -> str | None:
     if location.startswith("file:"):
         location = unquote(urlsplit(location).path)
     return None if is_url(location) else str(Path(location).absolute())
+
+
+def planned_offsets(session: SparkSession, checkpoint: str) -> list[Any]:
+    """Return the offsets at which the last batch ends that a query has planned, one per source, in the order of its plan.
+
+    An offset is None if the source has given nothing yet. The list is empty if there was no batch. Raises OSError.
+    """
+    folder = HadoopFolder(session, f"{checkpoint}/offsets")
+    batches = [int(name) for name in folder.names() if name.isdecimal()]
+    if not batches:
+        return []
+    # The first two lines are the log's version and the batch's settings.
+    offsets = folder.read(str(max(batches))).decode().splitlines()[2:]
+    return [None if offset == "-" else json.loads(offset) for offset in offsets]
 
 
 class CheckpointFolder:

@@ -24,6 +24,7 @@ from stormspark.config import DELTA_PACKAGE
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.jvm import starts_jvm
 from stormspark.spark.spark_state_table import is_for_spark
+from stormspark.spark.versions import require_delta
 
 __all__ = [
     "conf_of_session",
@@ -75,6 +76,8 @@ def conf_of_session(plan: PhysicalPlan, conf: Mapping[str, Any], checkpoint: obj
     why = who_needs_delta(plan, None if checkpoint is None else str(checkpoint))
     if why is None:
         return conf
+    if not _has_jars(conf):
+        require_delta(why)
     _log.info("%s: Spark gets Delta (%s), because of %s", plan.topology, DELTA_PACKAGE, why)
     return with_delta(conf)
 

@@ -25,7 +25,6 @@ is replayed. The driver closes those of lost workers, and the other workers clos
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -47,9 +46,10 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
-from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.checkpoint_folder import CheckpointFolder, planned_offsets
 from stormspark.spark.java_errors import in_one_line, in_words
 from stormspark.spark.left_queries import mark_queries
+from stormspark.spark.versions import TELLS_STARTS, offset_in_progress
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport
@@ -206,7 +206,7 @@ class DurableAcker:
             msg = f"the acker query of {self._plan.topology} can't run: {in_words(error)}"
             raise CheckpointError(msg) from error
         # While a query has no offset yet, its progress has the string "null" in place of the offset.
-        read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
+        read = offset_in_progress((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
             # The query's last batch starts where the previous batch ended. So everything before this start is committed.
             with self._tidying.attempt():
@@ -297,7 +297,7 @@ class DurableAcker:
         delay = f"{self._journal.delay:g} seconds"
         source = functions.struct("component", "task", "batch", "message_id", "row")
         self._query = (
-            acker_stream(self._session, self._journal.files.folder, _CHANGES_DDL)
+            acker_stream(self._session, self._journal.files.folder, _CHANGES_DDL, self._planned())
             .withWatermark("created", delay)
             .groupBy("root", "created")
             .agg(
@@ -313,6 +313,13 @@ class DurableAcker:
             .trigger(processingTime=f"{self._plan.settings.acker_interval_ms:g} milliseconds")
             .start()
         )
+
+    def _planned(self) -> dict[str, int] | None:
+        """Return the offset of the last batch that the acker query has planned, if Spark does not tell it to the source."""
+        if TELLS_STARTS:
+            return None
+        found = planned_offsets(self._session, self._folder.acker_query)
+        return found[0] if found else None
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
         """Deal with the records that the watermark has passed. All of them should be closed (see the module docstring)."""

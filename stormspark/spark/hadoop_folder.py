@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import LocalJournalFiles
 from stormspark.launcher import is_url
+from stormspark.spark.versions import bare_manager, checkpoint_managers
 
 __all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles"]
 
@@ -22,7 +23,7 @@ __all__ = ["BARE_MANAGER", "MANAGER", "HadoopFolder", "HadoopJournalFiles"]
 #: has, because it is quick for local folders. This class renames files. If there is a file already, HDFS and S3 rename nothing,
 #: and Spark takes that for success. Then a control file would stay as it was for ever.
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-BARE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+BARE_MANAGER = bare_manager()
 
 
 class HadoopFolder:
@@ -35,7 +36,7 @@ class HadoopFolder:
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
         self._folder = self._path_class(location)
         self._made = False
-        managers = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+        managers = checkpoint_managers(jvm)
         elsewhere = is_url(location) and not location.startswith("file:")
         self._files: Any = None
         if elsewhere and self._conf.get(MANAGER) == BARE_MANAGER:

@@ -22,6 +22,7 @@ from stormspark.spark.forwarder import Attempt, forwarder, source_forwarder
 from stormspark.spark.observed import observed
 from stormspark.spark.sources import SourceStream
 from stormspark.spark.ticks import endless_ticks
+from stormspark.spark.versions import TELLS_STARTS, repartition_by_id
 from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "round_description", "round_query"]
@@ -40,7 +41,7 @@ def data_query(
     Its rows are `FrameKind.REPORT` frames. Spark's progress of a batch has room for the batch's numbers (`observed`). ``sources``
     are the streams of the plan's source spouts. Superstep 0 has the partitions of these streams and those of the tick rows.
     """
-    if available_now:
+    if available_now and TELLS_STARTS:
         ticks = endless_ticks(session, plan.partitions)
     else:
         # One row per partition and batch. A row's time follows from the batch's number, and not from the clock.
@@ -90,7 +91,7 @@ def _to_the_reports(
     partition = "target" if plan.partitions == plan.workers else functions.col("target") % plan.partitions
     for superstep in range(1, plan.last_superstep + 1):
         # The reports of the last superstep need no exchange, because the driver collects them from any partition.
-        frames = frames.repartitionById(plan.partitions, partition).mapInArrow(
+        frames = repartition_by_id(frames, plan.partitions, partition).mapInArrow(
             forwarder(attempt, superstep, name=names[superstep]), FRAME_DDL
         )
     return frames

@@ -34,9 +34,10 @@ from stormspark.driver.letter_lines import LettersOfBatches
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.driver.transaction import Transaction
-from stormspark.errors import CheckpointError, FencedError, StormsparkError
+from stormspark.errors import CheckpointError, FencedError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.plan.explain import superstep_names
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.checkpoint_folder import planned_offsets
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
@@ -49,9 +50,11 @@ from stormspark.spark.phases import Phases
 from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_description, round_query
 from stormspark.spark.query_session import QuerySession
+from stormspark.spark.range_source import AVAILABLE_NOW
 from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, hint, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
+from stormspark.spark.versions import TELLS_STARTS, keep_ticking
 from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
 
@@ -143,6 +146,8 @@ class QueryRun:
         self._driver = BatchDriver(self.plan, self, self.failed_rows)
         #: The number of tuples that bolts hold over the end of the last committed batch.
         self.held = 0
+        #: Whether Spark would end the query with its first batch (`keep_ticking`).
+        self._ticks_end = False
         #: The rows of sources that the running batch has given up.
         self._given_up: list[Letter] = []
 
@@ -163,6 +168,8 @@ class QueryRun:
         self.batch_number, self._frames = number, frames
         self._given_up = []
         reached("driver.batch_begins")
+        if self._ticks_end:
+            self._keep_ticking()
         if self.commits is None:
             reports = self._work_off()
         elif number <= self.commits.last:
@@ -205,6 +212,19 @@ class QueryRun:
         self._end_batch(
             idle=all(report.idle for report in reports), at_rest=all(report.at_rest for report in reports)
         )
+
+    def _keep_ticking(self) -> None:
+        """Let the source of ticks go on after the first batch."""
+        self._started.wait()
+        if self.query is not None:
+            try:
+                keep_ticking(self.query)
+            except LookupError as error:
+                self.error = UnsupportedEnvironmentError(
+                    f'trigger="available-now" does not work, because {error}'
+                )
+                self._to_the_gate()
+            self._ticks_end = False
 
     def _tell_listeners(self) -> None:
         """Put the batch's numbers into Spark's progress of the batch."""
@@ -474,7 +494,9 @@ class QueryRun:
         """Start the query from its checkpoint."""
         if self.feedback is not None:
             self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
-        sources = open_sources(self.plan, self.session, self.limits)
+        planned = () if TELLS_STARTS else planned_offsets(self.session, checkpoint)
+        self.session.conf.set(AVAILABLE_NOW, self.available_now and not TELLS_STARTS)
+        sources = open_sources(self.plan, self.session, self.limits, planned)
         self.limits.begin()
         native = [source.spout for source in sources if source.native]
         self._prolonging = Prolonging(self.plan, self.throttle, native)
@@ -482,8 +504,9 @@ class QueryRun:
         name = self.shared.free_name(self.plan.topology, self.attempt.generation)
         writer = frames.writeStream.queryName(name).foreachBatch(called_by_spark(self))
         writer = writer.option("checkpointLocation", checkpoint)
-        if self.available_now:
+        if self.available_now and (TELLS_STARTS or native):
             writer = writer.trigger(availableNow=True)
+            self._ticks_end = not TELLS_STARTS
         else:
             interval = int(self.plan.settings.trigger_interval_ms)
             writer = writer.trigger(processingTime=f"{interval} milliseconds")

@@ -18,12 +18,16 @@ from typing import Any, NamedTuple, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from stormspark.api import SourceProgress
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS, FEEDBACK
+from stormspark.spark.versions import LimitedReader
 
-__all__ = ["RangePlanner", "range_stream"]
+__all__ = ["AVAILABLE_NOW", "PLANNED", "RangePlanner", "range_stream"]
+
+#: Settings of the session for the next stream, before Spark 4.2: the end of the last batch that an earlier run has planned, as
+#: JSON; and whether the stream ends with what is there now.
+PLANNED, AVAILABLE_NOW = "stormspark.source.planned", "stormspark.source.available.now"
 
 _Positions = dict[str, Any]
 
@@ -73,19 +77,26 @@ class _Settings(NamedTuple):
     component: str
     feedback: Path | None
     tasks: int | None
+    planned: _Positions | None = None
+    available_now: bool = False
 
 
-class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _Reader(LimitedReader):
     def __init__(self, settings: _Settings) -> None:
-        self._planner, _, self._component, self._feedback, self._tasks = settings
+        self._planner, self._component, self._feedback = (
+            settings.planner,
+            settings.component,
+            settings.feedback,
+        )
+        self._tasks, self._planned, self._ends = settings.tasks, settings.planned, settings.available_now
         self._start: _Positions = {}
         self._passed: tuple[int, int] | None = None
         self._pass_feedback({})  # at this time, the file has the feedback of an earlier run of the query
 
-    def initialOffset(self) -> _Positions:  # noqa: N802
-        return {}
-
-    def latestOffset(self, start: _Positions, limit: ReadLimit) -> _Positions:  # noqa: N802
+    def next_offset(self, start: _Positions) -> _Positions:
+        if self._ends:
+            self.prepareForTriggerAvailableNow()
+            self._ends = False
         self._start = start
         self._pass_feedback(start)
         return self._planner.latest(start)
@@ -146,12 +157,15 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
     tasks = spark.conf.get(COMPONENT_TASKS, None)
+    planned = spark.conf.get(PLANNED, None)
     settings = _Settings(
         planner,
         schema,
         component,
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
+        json.loads(planned) if planned else None,
+        spark.conf.get(AVAILABLE_NOW, None) == "true",
     )
     # Each spout gets a class of its own, which holds the settings. If the settings were passed as options, Spark would show them,
     # and a password may be among them.

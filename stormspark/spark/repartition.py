@@ -7,15 +7,14 @@ the same hashes. The hashes are computed column by column, and each different st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import assert_never, cast
+from typing import assert_never
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, IntegerType
 
 from stormspark.errors import InvalidTopologyError
@@ -30,6 +29,12 @@ from stormspark.grouping.repartitioning import (
     RoundRobin,
     SinglePartition,
     Stay,
+)
+from stormspark.spark.versions import (
+    ArrowFunction,
+    repartition_by_function,
+    repartition_by_id,
+    with_arrow_column,
 )
 from stormspark.wire.column_hashes import column_hashes
 from stormspark.wire.python_values import python_values
@@ -61,25 +66,27 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
         case RoundRobin(partitions):
             return df.repartition(partitions)
         case ById(fields, partitions, ints):
-            key = [_column(df, field) for field in fields]
-            return df.repartitionById(partitions, _task_index(key, partitions, ints))
+            for field in fields:
+                _column(df, field)
+            return repartition_by_function(df, partitions, fields, _task_index(partitions, ints))
         case ByTask(column, targets):
             task = _column(df, column)
             # repartitionById would silently put the rows of an unknown task into some partition.
             known = df.where(task.isin(list(targets)))
             position = sf.array_position(sf.array(*map(sf.lit, targets)), task.cast("int")) - 1
-            return known.repartitionById(len(targets), position.cast("int"))
+            return repartition_by_id(known, len(targets), position.cast("int"))
         case ByChooser(grouping, targets):
             for field in grouping.key_fields:
                 _column(df, field)
             copy = _unused_name(df)
-            copies = sf.explode(_chosen(df, repartitioning))
-            layout = df.select("*", copies.alias(copy)).repartitionById(len(targets), copy)
-            return layout.drop(copy)
+            chosen = _chosen(tuple(df.columns), repartitioning)
+            found = with_arrow_column(df, copy, ArrayType(IntegerType()), df.columns, chosen)
+            layout = found.withColumn(copy, sf.explode(copy))
+            return repartition_by_id(layout, len(targets), copy).drop(copy)
         case CopyToEach(partitions):
             copy = _unused_name(df)
             copies = sf.explode(sf.array(*map(sf.lit, range(partitions))))
-            return df.select("*", copies.alias(copy)).repartitionById(partitions, copy).drop(copy)
+            return repartition_by_id(df.select("*", copies.alias(copy)), partitions, copy).drop(copy)
         case SinglePartition():
             # coalesce(1) would run all preceding operations in a single task, too.
             return df.repartition(1)
@@ -108,38 +115,34 @@ def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch
     )
 
 
-def _chosen(df: DataFrame, by: ByChooser) -> Column:
-    """Return a column that has, for each row, the positions of the tasks to which the row goes."""
-    fields = tuple(df.columns)
+def _chosen(fields: tuple[str, ...], by: ByChooser) -> ArrowFunction:
+    """Return the function that yields, for each row, the positions of the tasks to which the row goes."""
     single = by.grouping.single
     position = {task: position for position, task in enumerate(by.targets)}
 
-    def chosen(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def chosen(batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         spark_task = TaskContext.get()
         assert spark_task is not None
         batch = spark_task.getLocalProperty("streaming.sql.batchId") or ""
         choose = by.grouping.chooser(sender_context(by, fields, spark_task.partitionId(), batch))
         for rows in batches:
-            columns = [python_values(column) for column in rows.flatten()]
+            columns = [python_values(column) for column in rows]
             tasks = [choose(values) for values in zip(*columns, strict=True)]
             yield pa.array(
                 [[position[one] for one in ((picked,) if single else picked)] for picked in tasks],
                 pa.list_(pa.int32()),
             )
 
-    # With a struct the function gets one column, however many columns ``df`` has. The function is declared not deterministic, so
-    # that Spark computes it once per row, in the row's own partition.
-    row = sf.struct(*(_column(df, field) for field in fields))
-    function = arrow_udf(chosen, ArrayType(IntegerType()))  # type: ignore[call-overload]  # it is given a whole partition
-    return cast("Column", function.asNondeterministic()(row))
+    return chosen
 
 
-def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:
+def _task_index(tasks: int, ints: str) -> Callable[..., pa.Array]:
+    """Return the function that computes the position of each row's task from the columns of the key."""
+
     def task_index(*columns: pa.Array) -> pa.Array:
         return pa.array(task_indices([column_hashes(column, ints) for column in columns], tasks))
 
-    # The function is variadic, so pyspark has no overload for it. Spark passes a whole record batch of each column.
-    return cast("Column", arrow_udf(task_index, "int")(*key))  # type: ignore[call-overload]
+    return task_index
 
 
 def _column(df: DataFrame, name: str) -> Column:

@@ -29,7 +29,6 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import DELTA_PACKAGE, Settings
 from stormspark.doctor import (
-    LEAST_SPARK,
     Result,
     Status,
     check_disk,
@@ -48,6 +47,7 @@ from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_
 from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.jvm import end_jvms, start_jvm, starts_jvm
+from stormspark.spark.versions import HAS_UNIX_SOCKETS, require_spark
 
 __all__ = [
     "check_session",
@@ -119,7 +119,7 @@ def local_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.extraJavaOptions": logging,
     }
-    if os.name == "posix":
+    if HAS_UNIX_SOCKETS and os.name == "posix":
         # On loopback TCP each stage waits about 50 ms, as if for delayed acknowledgements of small packets.
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
@@ -233,12 +233,10 @@ def _has(there: str | None, key: str, value: str) -> bool:
 def check_session(spark: object) -> SparkSession:
     """Return the session if a topology can run on it; otherwise raise `UnsupportedEnvironmentError` with a one-line message."""
     classic = require_classic(spark)
-    found = tuple(map(int, re.findall(r"\d+", classic.version)[:2]))
-    if found < LEAST_SPARK:
-        least = ".".join(map(str, LEAST_SPARK))
-        msg = f"stormspark needs Spark {least} or later, but this session has Spark {classic.version}"
-        raise UnsupportedEnvironmentError(msg)
-    if os.name == "posix" and classic.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
+    require_spark(classic.version)
+    if not HAS_UNIX_SOCKETS:
+        _log.info("batches would be shorter with Spark 4.1 or later (docs/versions.md)")
+    elif os.name == "posix" and classic.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
         _log.info(
             "batches would be shorter with %s=true in the Spark session (docs/batches.md)", _UNIX_SOCKETS
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +14,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, VariantType
 
 from stormspark.api import SourceSpout
-from stormspark.errors import InvalidTopologyError, StormsparkError
+from stormspark.errors import InvalidTopologyError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
 from stormspark.spark.java_errors import in_full
+from stormspark.spark.range_source import PLANNED
 from stormspark.spark.trigger_limits import TriggerLimits
+from stormspark.spark.versions import TELLS_STARTS, number_of_streams
 from stormspark.spi import RangeSpout
 
-__all__ = ["SourceStream", "explain_failure", "hint", "open_sources"]
+__all__ = ["SourceStream", "explain_failure", "hint", "open_sources", "require_known_end"]
 
 #: What Spark's source for Kafka says, and what Spark does not say about it.
 _HINTS = {
@@ -49,12 +53,40 @@ class SourceStream:
     native: bool
 
 
-def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits) -> list[SourceStream]:
+def open_sources(
+    plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits, planned: Sequence[Any] = ()
+) -> list[SourceStream]:
     """Give each source spout its limit, and ask it for its DataFrame.
 
+    ``planned`` are the offsets of the last batch that was planned, one for each source in the order of the query's plan; the
+    first one is that of the ticks. They are for Spark before 4.2, and may be missing.
     Raises `InvalidTopologyError`, which names the component and the user's line.
     """
-    return [_opened(component, plan, session, limits) for component in plan.sources]
+    found: list[SourceStream] = []
+    place = 1
+    for component in plan.sources:
+        offset = planned[place] if place < len(planned) else None
+        session.conf.set(PLANNED, "" if offset is None else json.dumps(offset))
+        source = _opened(component, plan, session, limits)
+        found.append(source)
+        place += number_of_streams(source.rows) if planned else 1
+    return found
+
+
+def require_known_end(plan: PhysicalPlan) -> None:
+    """Raise `UnsupportedEnvironmentError` if the plan's sources can't all end by ``trigger="available-now"``.
+
+    Before Spark 4.2, ``Trigger.AvailableNow`` is unknown to Python sources, and only Python sources can do without it.
+    """
+    if TELLS_STARTS:
+        return
+    kinds = {isinstance(cloudpickle.loads(one.pickled), RangeSpout): one.place for one in plan.sources}
+    if len(kinds) > 1:
+        msg = (
+            f'before Spark 4.2, trigger="available-now" can\'t end {kinds[True]} together with {kinds[False]}, and this is '
+            f"Spark {pyspark.__version__}: run two topologies, or use a newer Spark"
+        )
+        raise UnsupportedEnvironmentError(msg)
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:

@@ -16,7 +16,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from stormspark.spark.versions import LimitedReader
 
 __all__ = ["endless_ticks"]
 
@@ -44,20 +45,14 @@ class _Ticks(DataSource):
         return _TickReader(int(self.options["partitions"]))
 
 
-class _TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _TickReader(LimitedReader):
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return {"offset": 0, "timestamp": 0}
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadAllAvailable()
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        pass
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def next_offset(self, start: dict[str, Any]) -> dict[str, Any]:
         return {"offset": start["offset"] + self._partitions, "timestamp": start["timestamp"] + 1000}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:

@@ -85,6 +85,7 @@ from stormspark.spark.session import (
     say_where_the_jvm_logs,
     without_effect,
 )
+from stormspark.spark.sources import require_known_end
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
@@ -161,6 +162,8 @@ def submit(
                 cores = session_cores(session, plan.settings.executors_wait_secs)
                 plan = plan_topology(topology, conf, cores=cores)
             log_advice(plan)
+        if trigger == AVAILABLE_NOW:
+            require_known_end(plan)
         return _alive.start(
             plan.topology,
             lambda: SparkTopology(plan, session, checkpoint, active, trigger),

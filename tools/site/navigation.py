@@ -30,7 +30,10 @@ PARTS = (
     ),
     Part("Sources and sinks", ("sources", "kafka", "sinks", "spark")),
     Part("Promises", ("delivery", "exactly-once", "state", "backpressure")),
-    Part("Operate", ("installation", "cluster", "databricks", "network", "files", "stories", "surroundings")),
+    Part(
+        "Operate",
+        ("installation", "versions", "cluster", "databricks", "network", "files", "stories", "surroundings"),
+    ),
     Part("Examples", ("examples/index",)),
     Part(
         "Reference",

@@ -192,9 +192,9 @@ def test_no_advice_replaces_a_pyspark_that_is_there(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("version", "status", "words"),
     [
-        ("3.5.2", Status.FAILED, "needs Spark 4.2 or later, but PySpark is 3.5.2"),
-        ("4.0.1", Status.FAILED, "needs Spark 4.2 or later"),
-        ("4.1.0", Status.FAILED, "needs Spark 4.2 or later"),
+        ("3.5.2", Status.FAILED, "needs Spark 4.0 or later, but PySpark is 3.5.2"),
+        ("4.0.1", Status.OK, "PySpark 4.0.1"),
+        ("4.1.0", Status.OK, "PySpark 4.1.0"),
         ("4.2.0.dev3", Status.OK, "PySpark 4.2.0.dev3"),
         ("4.2.7", Status.OK, "PySpark 4.2.7"),
         ("4.3.0", Status.NOTE, "newer than those that stormspark was tried with"),

@@ -11,10 +11,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-
 from stormspark.api import SourceProgress
 from stormspark.spark.range_source import _Reader, _Settings
+from stormspark.spark.versions import ReadAllAvailable
 
 
 class Planner:
@@ -81,3 +80,26 @@ def test_what_is_left_of_an_earlier_run_is_reported_at_first(feedback: Path) -> 
     reader = _Reader(_Settings(planner, "", "kafka", feedback, None))
     reader.latestOffset({}, ReadAllAvailable())
     assert planner.heard == [3, "plan"]
+
+
+def test_before_spark_4_2_a_reader_finds_the_start_of_a_batch_by_itself(feedback: Path) -> None:
+    """Spark gives no arguments then. A first run begins at the beginning, and each batch where the last one has ended."""
+    reader = _Reader(_Settings(Planner(), "", "kafka", feedback, None))
+    assert [reader.latestOffset(), reader.latestOffset()] == [{"end": 10}, {"end": 20}]
+
+
+def test_before_spark_4_2_a_later_run_begins_where_the_last_batch_was_planned_to_end(feedback: Path) -> None:
+    reader = _Reader(_Settings(Planner(), "", "kafka", feedback, None, planned={"end": 70}))
+    assert [reader.latestOffset(), reader.latestOffset()] == [{"end": 80}, {"end": 90}]
+
+
+def test_before_spark_4_2_a_reader_that_ends_fixes_its_end_once(feedback: Path) -> None:
+    class Ending(Planner):
+        def prepare_available_now(self) -> None:
+            self.heard.append("ends")
+
+    planner = Ending()
+    reader = _Reader(_Settings(planner, "", "kafka", feedback, None, available_now=True))
+    reader.latestOffset()
+    reader.latestOffset()
+    assert planner.heard == ["ends", "plan", "plan"]

@@ -76,14 +76,14 @@ def test_what_spark_submit_says_before_its_jvm_runs(monkeypatch, tmp_path):
 
 def test_an_old_spark():
     class Old(SparkSession):
-        version = "4.1.1"
+        version = "3.5.6"
 
         def __init__(self):
             """Starts nothing."""
 
     assert (
         refusal(check_session, Old())
-        == "stormspark needs Spark 4.2 or later, but this session has Spark 4.1.1"
+        == "stormspark needs Spark 4.0 or later, but this session has Spark 3.5.6: see docs/versions.md"
     )
 
 

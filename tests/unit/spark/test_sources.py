@@ -12,10 +12,11 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException
 
 from stormspark import TopologyBuilder
-from stormspark.connectors import DataFrameSpout
-from stormspark.errors import InvalidTopologyError
+from stormspark.connectors import DataFrameSpout, KafkaSpout, KafkaSpoutConfig
+from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 from stormspark.plan import plan_topology
-from stormspark.spark.sources import open_sources
+from stormspark.spark import sources
+from stormspark.spark.sources import open_sources, require_known_end
 
 SAYS_WHEN = "that its session has when submit is called, no later ones"
 
@@ -39,3 +40,15 @@ def test_a_view_that_is_missing_may_have_been_made_too_late(text: str, said: boo
         open_sources(plan, MagicMock(), MagicMock())
     assert str(raised.value).startswith(f"{plan.sources[0].place}: stream raised AnalysisException: {text}")
     assert str(raised.value).endswith(SAYS_WHEN) is said
+
+
+def test_before_spark_4_2_sources_of_both_kinds_have_no_common_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("kafka", KafkaSpout(KafkaSpoutConfig("a:1", "t")))
+    builder.set_spout("rows", DataFrameSpout(lambda spark: spark.readStream.format("rate").load(), ["n"]))
+    both = plan_topology(builder.create_topology("both"))
+    monkeypatch.setattr(sources, "TELLS_STARTS", True)
+    require_known_end(both)
+    monkeypatch.setattr(sources, "TELLS_STARTS", False)
+    with pytest.raises(UnsupportedEnvironmentError, match=r"can't end .*'kafka'.* together with .*'rows'"):
+        require_known_end(both)
