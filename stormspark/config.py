@@ -18,6 +18,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 from stormspark.errors import InvalidTopologyError
+from stormspark.launcher import pyspark_found
 from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS, storm_key_problem
 
 __all__ = [
@@ -35,12 +36,13 @@ __all__ = [
 
 
 def _delta_package() -> str:
-    """Name Delta's jar for the Python packages that are installed, or else for those that stormspark asks for."""
-    versions = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
-    for name in versions:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return delta_artifact(versions["pyspark"], versions["delta-spark"])
+    """Name Delta's jar for the PySpark and the Delta package that are here, or else for those that stormspark asks for."""
+    spark, delta = "4.2.0", "4.4.0"
+    if (found := pyspark_found()) is not None and found[1][:1].isdigit():
+        spark = found[1]  # a cluster's own may be on the path without being installed
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        delta = metadata.version("delta-spark")
+    return delta_artifact(spark, delta)
 
 
 def delta_artifact(spark: str, delta: str) -> str:

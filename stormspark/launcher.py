@@ -1,4 +1,4 @@
-"""Tells who has started Spark for this process, if it was somebody else.
+"""Tells whose Spark this is: which PySpark this process would import, and who has started Spark for it, if somebody else has.
 
 A program that ``spark-submit`` has started, and a notebook or a job on Databricks, have a Spark already. Such a program takes the
 session that is there. It never starts another one, and never stops the one that it was given: on Databricks that is everybody's.
@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from stormspark.errors import CheckpointError
@@ -20,6 +23,7 @@ __all__ = [
     "is_url",
     "on_databricks",
     "only_by_spark",
+    "pyspark_found",
     "spark_launcher",
 ]
 
@@ -37,6 +41,31 @@ def spark_launcher(environment: Mapping[str, str] | None = None) -> str | None:
     if given.get("DATABRICKS_RUNTIME_VERSION"):
         return DATABRICKS
     return SPARK_SUBMIT if given.get("PYSPARK_GATEWAY_PORT") else None
+
+
+def pyspark_found() -> tuple[Path, str] | None:
+    """Return the folder of the PySpark that this program would import, and its version; None if there is none."""
+    try:
+        spec = find_spec("pyspark")
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent
+    try:
+        told = re.search(
+            r'__version__[^"=]*=\s*"([^"]+)"', (folder / "version.py").read_text(encoding="utf-8")
+        )
+    except OSError:
+        told = None
+    return folder, told[1] if told else _installed() or "of an unknown version"
+
+
+def _installed() -> str | None:
+    try:
+        return metadata.version("pyspark")
+    except (metadata.PackageNotFoundError, KeyError):
+        return None
 
 
 def on_databricks() -> bool:

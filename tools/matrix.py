@@ -91,9 +91,8 @@ ROWS = (
     Row("4.0", "3.12", pandas="2.3", pyarrow="20", delta="4.4.0"),
     Row("4.1", "3.12", pandas="2.3", pyarrow="", delta="4.4.0"),
     Row("4.2.0", "3.11", pandas="2.3", pyarrow="", delta="4.4.0"),
-    Row("4.2.0", "3.13", pandas="3", pyarrow="", delta="4.4.0"),
+    Row("4.2.0", "3.13", pandas="2.3", pyarrow="", delta="4.4.0"),
     Row("4.2.0", "3.14", pandas="3", pyarrow="", delta="4.4.0"),
-    Row("4.3", "3.13", pandas="3", pyarrow="", delta=""),
 )
 
 
@@ -190,8 +189,10 @@ def environment(row: Row, python: str, folder: Path) -> Path:
     print(f"{row.name}: installing into {place}", flush=True)
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run([python, "-m", "venv", place], check=True)
-    install = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
-    subprocess.run(install, check=True)
+    install = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # With these, pip keeps the wheel that it makes of PySpark, and makes it once for all environments.
+    subprocess.run([*install, "setuptools", "wheel"], check=True)
+    subprocess.run([*install, *wanted], check=True)
     mark.write_text(digest)
     return interpreter
 
@@ -201,10 +202,8 @@ def tested(row: Row, engine: str, interpreter: Path, arguments: Sequence[str], f
     report = folder / f"{row.name}-{engine}.xml"
     report.unlink(missing_ok=True)
     env = {key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "PYTHONHOME")}
-    env |= {
-        "PYTHONPATH": str(_ROOT),
-        "SPARK_SUBMIT_OPTS": "",
-    }  # archives of classes are those of one version of Spark
+    # Archives of classes are those of one version of Spark.
+    env |= {"PYTHONPATH": str(_ROOT), "SPARK_SUBMIT_OPTS": ""}
     began = time.monotonic()
     command = [
         str(interpreter),

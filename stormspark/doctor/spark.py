@@ -7,12 +7,12 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 from stormspark.doctor.python import version_of
 from stormspark.doctor.result import Result, Status
 from stormspark.extras import first_missing, missing
+from stormspark.launcher import pyspark_found
 
 __all__ = [
     "DELTA_RANGE",
@@ -37,24 +37,6 @@ _JAR = re.compile(
 
 #: The Spark that earlier releases of Delta are for, whose jars do not name it.
 _SPARK_OF_DELTA = {"4.0": "4.0", "3.3": "3.5", "3.2": "3.5", "3.1": "3.5", "3.0": "3.5"}
-
-
-def pyspark_found() -> tuple[Path, str] | None:
-    """Return the folder of the PySpark that this program would import, and its version; None if there is none."""
-    try:
-        spec = find_spec("pyspark")
-    except (ImportError, ValueError):
-        return None
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent
-    try:
-        told = re.search(
-            r'__version__[^"=]*=\s*"([^"]+)"', (folder / "version.py").read_text(encoding="utf-8")
-        )
-    except OSError:
-        told = None
-    return folder, told[1] if told else version_of("pyspark") or "of an unknown version"
 
 
 def check_spark(*, is_needed: bool = True) -> Result:

@@ -494,8 +494,10 @@ class QueryRun:
         """Start the query from its checkpoint."""
         if self.feedback is not None:
             self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
-        planned = () if TELLS_STARTS else planned_offsets(self.session, checkpoint)
-        self.session.conf.set(AVAILABLE_NOW, self.available_now and not TELLS_STARTS)
+        planned: Sequence[Any] = ()
+        if not TELLS_STARTS:
+            planned = planned_offsets(self.session, checkpoint)
+            self.session.conf.set(AVAILABLE_NOW, self.available_now)
         sources = open_sources(self.plan, self.session, self.limits, planned)
         self.limits.begin()
         native = [source.spout for source in sources if source.native]

@@ -65,8 +65,9 @@ def open_sources(
     found: list[SourceStream] = []
     place = 1
     for component in plan.sources:
-        offset = planned[place] if place < len(planned) else None
-        session.conf.set(PLANNED, "" if offset is None else json.dumps(offset))
+        if not TELLS_STARTS:
+            offset = planned[place] if place < len(planned) else None
+            session.conf.set(PLANNED, "" if offset is None else json.dumps(offset))
         source = _opened(component, plan, session, limits)
         found.append(source)
         place += number_of_streams(source.rows) if planned else 1
