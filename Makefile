@@ -253,7 +253,7 @@ soak-seed:
 
 .PHONY: soak
 soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once soak-originals ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
-	@LONG_TESTS=1 $(BIN)/pytest -q -m long $(addprefix --ignore=tests/faults/,nothing_lost test_executors.py test_outage.py) # in soak-faults
+	@LONG_TESTS=1 $(BIN)/pytest -q -m 'long and not cluster' $(addprefix --ignore=tests/faults/,nothing_lost test_executors.py test_outage.py) # in soak-faults
 	@LONG_TESTS=1 $(MAKE) --no-print-directory test-compiled
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
@@ -271,6 +271,10 @@ soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tes
 soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
 	@LONG_TESTS=1 FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(DRAWN_ANEW) tests/faults/nothing_lost
 	@LONG_TESTS=1 OUTAGE_SECS=600 $(DRAWN_ANEW) tests/faults/test_executors.py tests/faults/test_outage.py
+
+.PHONY: test-cluster
+test-cluster: java $(INSTALLED) ## topologies on clusters of hosts (as root): Spark standalone and YARN, HDFS and S3; hosts are killed and cut off
+	@LONG_TESTS=1 PATIENCE_SECS=1500 $(BIN)/pytest -v -m cluster tests/cluster
 
 .PHONY: soak-backpressure
 soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure

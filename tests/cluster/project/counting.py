@@ -1,0 +1,35 @@
+"""Numbers from 0 on, ``cluster.numbers`` of them, a few each batch: what becomes of each can be counted.
+
+``cluster.kind``: ``sent`` has each number sent to a server at least once; ``counted`` has each counted exactly once
+in its state, after it was sent.
+"""
+
+from parts import Count, Send
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.connectors import DataFrameSpout
+
+NUMBERS = 600
+A_BATCH = 40
+
+
+def numbers(spark):
+    source = (
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", A_BATCH).option("numPartitions", 3)
+    )
+    return source.load().where(f"value < {NUMBERS}").select("value")
+
+
+def sent():
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(numbers, ["value"]), parallelism=3)
+    builder.set_bolt("send", Send(), 3).fields_grouping("numbers", Fields("value"))
+    return builder.create_topology("sent", {"topology.workers": 3})
+
+
+def counted():
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(numbers, ["value"]), parallelism=3)
+    builder.set_bolt("send", Send(), 3).fields_grouping("numbers", Fields("value"))
+    builder.set_bolt("count", Count(), 3).fields_grouping("send", Fields("value"))
+    return builder.create_topology("counted", {"topology.workers": 3})

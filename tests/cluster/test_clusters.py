@@ -1,0 +1,156 @@
+"""Topologies on real clusters: hosts that share nothing but what hosts do. Whatever is killed or cut, each row counts.
+
+The spout has the numbers from 0 to 599, a few in each batch. ``sent`` sends each to a server at least once; ``counted`` has the
+count and the sum of the numbers in its state, exactly once.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from tests.cluster.cluster import BUCKET, HDFS, STANDALONE, YARN, Cluster
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark, pytest.mark.faults]
+Make = Callable[..., Cluster]
+
+NUMBERS = 600
+PATIENCE_SECS = 1500.0
+_S3 = {
+    "endpoint": "http://storage:5000", "access.key": "x", "secret.key": "y", "path.style.access": "true",
+    "endpoint.region": "us-east-1", "connection.ssl.enabled": "false",
+}  # fmt: skip
+_AWS = {
+    "AWS_ENDPOINT_URL": "http://storage:5000", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",
+    "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true",
+}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """A kind of cluster, and where its checkpoints are."""
+
+    services: tuple[Callable[[Cluster], None], ...]
+    #: What a user types after ``stormspark submit FILE``.
+    options: str
+    checkpoint: str
+    environment: dict[str, str]
+
+
+_SPARK = "--master spark://master:7077 --deploy-mode client --environment-archive /opt/env.tar.gz"
+_YARN = "--master yarn --environment-archive /opt/env.tar.gz --num-executors 3 -c 'spark.yarn.jars=local:/opt/spark/jars/*'"
+_S3_OPTIONS = " ".join(
+    ["--jars '/opt/s3/*.jar'", *(f"-c spark.hadoop.fs.s3a.{key}={value}" for key, value in _S3.items()),
+     *(f"-c spark.executorEnv.{key}={value}" for key, value in _AWS.items())]
+)  # fmt: skip
+PLACES = {
+    "spark-drivers-folder": Place((STANDALONE,), f"{_SPARK} -c stormspark.state.table=driver", "/home/storm/checkpoints", {}),
+    "spark-hdfs": Place((STANDALONE, HDFS), f"{_SPARK} --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints", {}),
+    "spark-s3": Place((STANDALONE, BUCKET), f"{_SPARK} {_S3_OPTIONS}", "s3a://bucket/checkpoints", _AWS),
+    "yarn-client": Place(
+        (YARN, HDFS), f"{_YARN} --deploy-mode client --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints",
+        {"HADOOP_CONF_DIR": "/opt/conf"},
+    ),
+    "yarn-cluster": Place(
+        (YARN, HDFS), f"{_YARN} --deploy-mode cluster --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints",
+        {"HADOOP_CONF_DIR": "/opt/conf"},
+    ),
+}  # fmt: skip
+
+
+class Submitted:
+    """A topology that a user has submitted on a cluster."""
+
+    def __init__(self, cluster: Cluster, place: Place, name: str, run: str) -> None:
+        self.cluster, self.place, self.name = cluster, place, name
+        self.checkpoint = f"{place.checkpoint}/{name}-{run}"
+        self.begin()
+
+    def begin(self) -> None:
+        options = "--workers 3 -c cluster.store=storage:7000 -c spark.executor.memory=512m --until-idle 5"
+        self.process: subprocess.Popen[bytes] = self.cluster.submit(
+            f"submit counting.py:{self.name} {self.place.options} --checkpoint {self.checkpoint} {options}",
+            **self.place.environment,
+        )
+
+    def said(self) -> str:
+        return self.cluster.user.said("stormspark")
+
+    def wait_for_numbers(self, least: int) -> None:
+        """Wait until so many have been worked on."""
+        log = f"worked {self.checkpoint}"
+        wait_for(
+            lambda: self.process.poll() is not None or len(set(self.cluster.sent())) >= least,
+            PATIENCE_SECS,
+            lambda: f"{log}: {sorted(set(self.cluster.sent()))[-1:]}\n{self.said()[-3000:]}",
+        )
+        assert self.process.poll() is None, self.said()[-3000:]
+
+    def wait_for_the_end(self) -> None:
+        code = wait_for(
+            lambda: self.process.poll() is not None and [self.process.poll()], PATIENCE_SECS, self.said
+        )
+        assert code == [0], self.said()[-5000:]
+
+    def counted(self) -> str:
+        jars = "$(ls /opt/delta/*.jar | paste -sd,)"
+        looks = self.cluster.user.run(
+            f"cd project && exec python look.py {self.checkpoint} {jars}", "look",
+            PATH="/opt/env/bin:/usr/bin:/bin", **self.place.environment,
+        )  # fmt: skip
+        looks.wait(PATIENCE_SECS)
+        return next(
+            (line for line in self.cluster.user.said("look").splitlines()[::-1] if "counted" in line),
+            self.cluster.user.said("look"),
+        )
+
+
+def restart(submitted: Submitted) -> None:
+    """The driver's program is killed, and its user starts it again."""
+    submitted.process.send_signal(signal.SIGKILL)
+    for process in submitted.cluster.user.processes():
+        process.kill()
+    submitted.process.wait()
+    submitted.begin()
+
+
+def kill_a_host(submitted: Submitted) -> None:
+    host = submitted.cluster.worker_hosts()[0]
+    submitted.cluster.hosts[host].kill()
+
+
+def cut_a_host(submitted: Submitted) -> None:
+    """Its network alone; and it comes back when the others go on."""
+    host = submitted.cluster.hosts[submitted.cluster.worker_hosts()[0]]
+    before = len(set(submitted.cluster.sent()))
+    host.cut()
+    submitted.wait_for_numbers(before + 40)
+    host.join()
+
+
+@pytest.mark.parametrize("fault", [restart, kill_a_host, cut_a_host])
+@pytest.mark.parametrize("place", PLACES)
+def test_each_number_is_sent(cluster_of: Make, place: str, fault: Callable[[Submitted], None]) -> None:
+    cluster = cluster_of(*PLACES[place].services)
+    cluster.forget()
+    submitted = Submitted(cluster, PLACES[place], "sent", fault.__name__)
+    submitted.wait_for_numbers(150)
+    fault(submitted)
+    submitted.wait_for_the_end()
+    assert sorted(set(cluster.sent())) == list(range(NUMBERS))
+
+
+@pytest.mark.parametrize("fault", [restart, kill_a_host, cut_a_host])
+@pytest.mark.parametrize("place", PLACES)
+def test_each_number_counts_once(cluster_of: Make, place: str, fault: Callable[[Submitted], None]) -> None:
+    cluster = cluster_of(*PLACES[place].services)
+    cluster.forget()
+    submitted = Submitted(cluster, PLACES[place], "counted", fault.__name__)
+    submitted.wait_for_numbers(150)
+    fault(submitted)
+    submitted.wait_for_the_end()
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
