@@ -14,6 +14,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.spark import session
 from stormspark.spark.defaults import spark_defaults
 from stormspark.spark.session import (
     _said_at_its_end,
@@ -84,6 +85,22 @@ def test_an_old_spark():
     assert (
         refusal(check_session, Old())
         == "stormspark needs Spark 4.0 or later, but this session has Spark 3.5.6: see docs/versions.md"
+    )
+
+
+def test_a_driver_without_pandas(monkeypatch):
+    """Spark needs it there for each stage in Python, and told so only when the first batch began."""
+
+    class New(SparkSession):
+        version = "4.2.0"
+
+        def __init__(self):
+            """Starts nothing."""
+
+    monkeypatch.setattr(session, "first_missing", lambda modules: "pandas" if "pandas" in modules else None)
+    assert (
+        refusal(check_session, New())
+        == "the driver of a topology on Spark needs pandas: pip install 'stormspark[pandas]'"
     )
 
 
