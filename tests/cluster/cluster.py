@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,12 +21,19 @@ from tests.maven_jars import cache_folder, maven_jars
 from tests.spark_jars import connector_jars
 from tests.waiting import wait_for
 
-__all__ = ["BUCKET", "HDFS", "STANDALONE", "YARN", "Cluster", "Prepared"]
+__all__ = [
+    "BUCKET", "HDFS", "OTHER_PYTHON", "STANDALONE", "YARN", "Cluster", "Prepared", "add_data_node", "add_node_manager",
+    "add_spark_worker",
+]  # fmt: skip
 
 _HERE = Path(__file__).parent
 WORKERS = ("one", "two", "three")
 _NAMES = ["master", *WORKERS, "user", "storage"]
 _LAUNCH = "SPARK_NO_DAEMONIZE=1 SPARK_HOME=/opt/spark SPARK_DAEMON_MEMORY=256m SPARK_LOG_DIR=/tmp/spark"
+_HADOOP = "exec java -Xmx256m -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop"
+_HDFS, _YARN = f"{_HADOOP}.hdfs.server", f"{_HADOOP}.yarn.server"
+#: A Python that is not the one of the hosts' operating system, if this machine has one.
+OTHER_PYTHON = Path.home() / ".pyenv" / "versions" / "3.12.1"
 HADOOP_CONF = {
     "core-site": {"fs.defaultFS": "hdfs://storage:9000", "hadoop.tmp.dir": "/tmp/hadoop", "ipc.client.connect.timeout": "5000"},
     "hdfs-site": {
@@ -66,13 +72,20 @@ class Prepared:
         folder.mkdir(parents=True, exist_ok=True)
         self.archive = packed_environment(folder / "env.tar.gz")
         self.environment = folder / "env"
-        with tarfile.open(self.archive) as archive:
-            archive.extractall(self.environment, filter="fully_trusted")
+        self.environment.mkdir()
+        subprocess.run(["tar", "-xzf", self.archive, "-C", self.environment], check=True)
         # The user has Spark by way of pip, and it is the same as on all hosts.
-        (next(self.environment.glob("lib/python3*/site-packages")) / "pyspark").symlink_to("/opt/spark")
+        packages = next(self.environment.glob("lib/python3*/site-packages"))
+        (packages / "pyspark").symlink_to("/opt/spark")
+        py4j = next(Path(pyspark.__file__).parent.glob("python/lib/py4j-*.zip"))
+        (packages / "py4j.pth").write_text(f"/opt/spark/python/lib/{py4j.name}\n")
         scripts = self.environment / "bin"
         (scripts / "stormspark").write_text('#!/bin/sh\nexec /opt/env/bin/python -m stormspark "$@"\n')
         (scripts / "stormspark").chmod(0o755)
+        # What an operator has installed on all hosts for Python programs, and stormspark is not part of it.
+        self.packages = folder / "packages"
+        apart = shutil.ignore_patterns("stormspark")
+        shutil.copytree(self.environment, self.packages, copy_function=os.link, symlinks=True, ignore=apart)
         self.modules = zipped_stormspark(folder / "stormspark.zip")
         self.conf = folder / "conf"
         self.conf.mkdir()
@@ -104,7 +117,10 @@ class Cluster:
             "/opt/conf": prepared.conf,
             "/opt/hadoop": prepared.jars("hadoop", lambda: maven_jars("hadoop-clusters")),
             "/opt/moto": moto(),
+            "/opt/python": prepared.packages,
         }
+        if OTHER_PYTHON.exists():
+            self.brings["/opt/other"] = OTHER_PYTHON
         self.of_user = {
             "/opt/env": prepared.environment,
             "/opt/env.tar.gz": prepared.archive,
@@ -182,29 +198,33 @@ def STANDALONE(cluster: Cluster) -> None:  # noqa: N802 - what a cluster is made
         wait_for_output(cluster.hosts[name], "spark", "Successfully registered with master")
 
 
-def add_spark_worker(cluster: Cluster, name: str) -> None:
+def add_spark_worker(cluster: Cluster, name: str, **environment: str) -> None:
     worker = "org.apache.spark.deploy.worker.Worker"
     options = f"--host {name} --cores 1 --memory 1g --work-dir /tmp/work spark://master:7077"
-    cluster.hosts[name].run(f"{_LAUNCH} exec /opt/spark/bin/spark-class {worker} {options}", "spark")
+    cluster.hosts[name].run(
+        f"{_LAUNCH} exec /opt/spark/bin/spark-class {worker} {options}", "spark", **environment
+    )
 
 
 def HDFS(cluster: Cluster) -> None:  # noqa: N802
-    hadoop = "exec java -Xmx256m -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop.hdfs.server"
     storage = cluster.hosts["storage"]
-    assert storage.run(f"{hadoop}.namenode.NameNode -format -nonInteractive", "format").wait() == 0, (
+    assert storage.run(f"{_HDFS}.namenode.NameNode -format -nonInteractive", "format").wait() == 0, (
         storage.said("format")
     )
-    storage.run(f"{hadoop}.namenode.NameNode", "namenode")
+    storage.run(f"{_HDFS}.namenode.NameNode", "namenode")
     for name in WORKERS:
-        cluster.hosts[name].run(f"{hadoop}.datanode.DataNode", "datanode")
+        add_data_node(cluster, name)
     for name in WORKERS:
         wait_for_output(cluster.hosts[name], "datanode", "successfully registered with NN")
 
 
+def add_data_node(cluster: Cluster, name: str) -> None:
+    cluster.hosts[name].run(f"{_HDFS}.datanode.DataNode", "datanode")
+
+
 def YARN(cluster: Cluster) -> None:  # noqa: N802
-    hadoop = "exec java -Xmx256m -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop.yarn.server"
     master = cluster.hosts["master"]
-    master.run(f"{hadoop}.resourcemanager.ResourceManager", "yarn")
+    master.run(f"{_YARN}.resourcemanager.ResourceManager", "yarn")
     for name in WORKERS:
         add_node_manager(cluster, name)
     for name in WORKERS:
@@ -212,8 +232,7 @@ def YARN(cluster: Cluster) -> None:  # noqa: N802
 
 
 def add_node_manager(cluster: Cluster, name: str) -> None:
-    hadoop = "exec java -Xmx256m -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop.yarn.server"
-    cluster.hosts[name].run(f"{hadoop}.nodemanager.NodeManager", "yarn", JAVA_HOME=java_home())
+    cluster.hosts[name].run(f"{_YARN}.nodemanager.NodeManager", "yarn", JAVA_HOME=java_home())
 
 
 def BUCKET(cluster: Cluster) -> None:  # noqa: N802

@@ -1,21 +1,27 @@
 """The packed Python environment of a user, such as ``venv-pack`` makes it, from the packages that are installed here.
 
-What it has is what ``pip install stormspark`` brings, without Spark: a cluster has its own.
+What it has is what ``pip install stormspark[delta]`` brings, without Spark: a cluster has its own. As with pip, modules are
+compiled: hosts that first have to compile pyarrow are late: Spark, which waits ten seconds for its Python on a driver's host.
 """
 
 from __future__ import annotations
 
+import compileall
 import importlib.metadata
-import re
+import shutil
 import sys
 import tarfile
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 __all__ = ["packed_environment", "zipped_stormspark"]
 
 _ROOT = Path(__file__).parents[2]
 _SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 _SPARKS = {"pyspark", "stormspark"}
+#: What nobody runs: the tests of packages, and headers. Each executor unpacks the archive.
+_LEFT_OUT = {"tests", "include", "src"}
 
 
 def packed_environment(path: Path, *, with_stormspark: bool = True) -> Path:
@@ -31,10 +37,18 @@ def packed_environment(path: Path, *, with_stormspark: bool = True) -> Path:
             one = importlib.metadata.distribution(name)
             for file in one.files or ():
                 outside = Path(str(one.locate_file(file)))
-                if ".." not in file.parts and file.suffix != ".pyc" and outside.is_file():
+                if not {"..", *_LEFT_OUT} & {*file.parts} and outside.is_file():
                     archive.add(outside, f"{_SITE}/{file}")
         if with_stormspark:
-            archive.add(_ROOT / "stormspark", f"{_SITE}/stormspark", filter=_sources)
+            copy = path.with_name("copy") / "stormspark"
+            shutil.copytree(
+                _ROOT / "stormspark",
+                copy,
+                ignore=shutil.ignore_patterns("__pycache__", "*.so"),
+                dirs_exist_ok=True,
+            )
+            compileall.compile_dir(copy, stripdir=str(copy.parent), quiet=1)
+            archive.add(copy, f"{_SITE}/stormspark")
     return path
 
 
@@ -49,24 +63,19 @@ def zipped_stormspark(path: Path) -> Path:
     return path
 
 
-def _sources(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if entry.name.endswith(("__pycache__", ".so")) else entry
-
-
 def _needed() -> set[str]:
-    """The distributions that stormspark requires, and those that these require."""
+    """The distributions that ``stormspark[delta]`` requires, and those that these require."""
     found: set[str] = set()
-    left = ["stormspark"]
+    left, seen = [("stormspark", "delta")], {("stormspark", "delta")}
     while left:
-        for requirement in importlib.metadata.requires(left.pop()) or ():
-            wanted, _, marker = requirement.partition(";")
-            name = re.split(r"[\s<>=!~\[(]", wanted.strip(), maxsplit=1)[0].lower()
-            if "extra" in marker or name in found or name in _SPARKS:
+        name, extra = left.pop()
+        for text in importlib.metadata.requires(name) or ():
+            wanted = Requirement(text)
+            if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
                 continue
-            try:
-                importlib.metadata.distribution(name)
-            except importlib.metadata.PackageNotFoundError:  # for another system
-                continue
-            found.add(name)
-            left.append(name)
+            if wanted.name not in _SPARKS:
+                found.add(wanted.name)
+            more = {(wanted.name, one) for one in ("", *wanted.extras)} - seen
+            seen |= more
+            left += [one for one in more if one[0] != "pyspark"]
     return found

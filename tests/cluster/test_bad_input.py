@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import STANDALONE, Cluster
-from tests.cluster.test_clusters import PATIENCE_SECS
+from tests.cluster.cluster import HDFS, OTHER_PYTHON, STANDALONE, Cluster, add_data_node, add_spark_worker
+from tests.cluster.test_clusters import NUMBERS, PATIENCE_SECS, PLACES, Submitted, nothing
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark]
 Make = Callable[..., Cluster]
@@ -54,3 +58,61 @@ def test_executors_without_that_python(cluster_of: Make) -> None:
         "Spark's executors can't run Python as /opt/none/bin/python (No such file or directory): set PYSPARK_PYTHON"
         in said
     )
+
+
+def test_executors_with_another_python(cluster_of: Make) -> None:
+    if not OTHER_PYTHON.exists():
+        pytest.skip(f"there is no other Python in {OTHER_PYTHON}")
+    said = last_line(cluster_of(STANDALONE), "-c spark.pyspark.python=/opt/other/bin/python3")
+    assert "set PYSPARK_PYTHON" in said
+    assert "Python 3.12" in said
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in said
+
+
+def test_clocks_that_are_an_hour_apart(cluster_of: Make) -> None:
+    """They do not matter: what takes time is measured where it happens."""
+    libraries = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
+    if not libraries:
+        pytest.skip("no clock can be changed here: apt-get install libfaketime")
+    cluster = cluster_of(STANDALONE, HDFS)
+    for name, apart in {"one": "-1h", "two": "+1h"}.items():
+        cluster.hosts[name].kill()
+        cluster.hosts[name].start()
+        add_data_node(cluster, name)
+        changed = {"LD_PRELOAD": str(libraries[0]), "FAKETIME": apart, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        add_spark_worker(cluster, name, **changed)
+        looks = cluster.hosts[name].run("exec date +%s", "clock", **changed)
+        assert looks.wait() == 0
+        assert abs(int(cluster.hosts[name].said("clock")) - time.time()) > 3000
+    assert_all_count_once(cluster, "clocks")
+
+
+def test_a_disk_that_is_full(cluster_of: Make) -> None:
+    """The topology goes on when there is room again, and every number counts."""
+    cluster = cluster_of(STANDALONE, HDFS)
+    host = cluster.hosts["two"]
+    host.kill()
+    host.start(temporary="200m")
+    add_data_node(cluster, "two")
+    add_spark_worker(cluster, "two")
+
+    def fill(submitted: Submitted) -> None:
+        wait_for(lambda: "two" in cluster.worker_hosts(), PATIENCE_SECS, submitted.said)
+        assert host.run("exec dd if=/dev/zero of=/tmp/full bs=64K").wait() != 0, "no space is left"
+        before = len(set(cluster.sent()))
+        wait_for(
+            lambda: len(set(cluster.sent())) >= before + 80 or "No space left" in submitted.said(),
+            PATIENCE_SECS,
+            submitted.said,
+        )
+        assert host.run("exec rm /tmp/full").wait() == 0
+
+    assert_all_count_once(cluster, "full", fill)
+
+
+def assert_all_count_once(cluster: Cluster, run: str, fault: Callable[[Submitted], None] = nothing) -> None:
+    submitted = Submitted(cluster, PLACES["spark-hdfs-modules"], "counted", run)
+    submitted.wait_for_numbers(150)
+    fault(submitted)
+    submitted.wait_for_the_end()
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"

@@ -1,16 +1,16 @@
 """Topologies on real clusters: hosts that share nothing but what hosts do. Whatever is killed or cut, each row counts.
 
 The spout has the numbers from 0 to 599, a few in each batch. ``sent`` sends each to a server at least once; ``counted`` has the
-count and the sum of the numbers in its state, exactly once.
+count and the sum of the numbers in its state, exactly once; ``windows`` has those of sums of ten numbers each.
 """
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
+import psutil
 import pytest
 
 from tests.cluster.cluster import BUCKET, HDFS, STANDALONE, YARN, Cluster
@@ -42,14 +42,24 @@ class Place(NamedTuple):
 
 
 _SPARK = "--master spark://master:7077 --deploy-mode client --environment-archive /opt/env.tar.gz"
+#: Only the driver sees the folder.
+_NOT_SHARED = "-c stormspark.state.table=driver -c stormspark.acker.durable=false"
+#: Hosts with the packages that stormspark needs: stormspark itself comes as a module.
+_MODULES = (
+    "--master spark://master:7077 --deploy-mode client "
+    "-c spark.pyspark.python=/opt/python/bin/python --py-files /opt/stormspark.zip"
+)
 _YARN = "--master yarn --environment-archive /opt/env.tar.gz --num-executors 3 -c 'spark.yarn.jars=local:/opt/spark/jars/*'"
 _S3_OPTIONS = " ".join(
     ["--jars '/opt/s3/*.jar'", *(f"-c spark.hadoop.fs.s3a.{key}={value}" for key, value in _S3.items()),
      *(f"-c spark.executorEnv.{key}={value}" for key, value in _AWS.items())]
 )  # fmt: skip
 PLACES = {
-    "spark-drivers-folder": Place((STANDALONE,), f"{_SPARK} -c stormspark.state.table=driver", "/home/storm/checkpoints", {}),
+    "spark-drivers-folder": Place((STANDALONE,), f"{_SPARK} {_NOT_SHARED}", "/home/storm/checkpoints", {}),
     "spark-hdfs": Place((STANDALONE, HDFS), f"{_SPARK} --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints", {}),
+    "spark-hdfs-modules": Place(
+        (STANDALONE, HDFS), f"{_MODULES} --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints", {},
+    ),
     "spark-s3": Place((STANDALONE, BUCKET), f"{_SPARK} {_S3_OPTIONS}", "s3a://bucket/checkpoints", _AWS),
     "yarn-client": Place(
         (YARN, HDFS), f"{_YARN} --deploy-mode client --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints",
@@ -66,8 +76,9 @@ class Submitted:
     """A topology that a user has submitted on a cluster."""
 
     def __init__(self, cluster: Cluster, place: Place, name: str, run: str) -> None:
-        self.cluster, self.place, self.name = cluster, place, name
-        self.checkpoint = f"{place.checkpoint}/{name}-{run}"
+        self.cluster, self.place, self.name, self.run = cluster, place, name, run
+        self.checkpoint = f"{place.checkpoint}/{run}"
+        cluster.forget()
         self.begin()
 
     def begin(self) -> None:
@@ -76,6 +87,10 @@ class Submitted:
             f"submit counting.py:{self.name} {self.place.options} --checkpoint {self.checkpoint} {options}",
             **self.place.environment,
         )
+
+    def a_worker_host(self) -> str:
+        """One of the hosts on which a worker of the topology runs."""
+        return wait_for(self.cluster.worker_hosts, PATIENCE_SECS, self.said)[0]
 
     def said(self) -> str:
         return self.cluster.user.said("stormspark")
@@ -98,59 +113,80 @@ class Submitted:
 
     def counted(self) -> str:
         jars = "$(ls /opt/delta/*.jar | paste -sd,)"
+        output = (
+            f"look at {self.run}"  # of this run alone: what an earlier one has counted must not show this one
+        )
         looks = self.cluster.user.run(
-            f"cd project && exec python look.py {self.checkpoint} {jars}", "look",
-            PATH="/opt/env/bin:/usr/bin:/bin", **self.place.environment,
+            f"cd project && exec python look.py {self.checkpoint} {jars}", output,
+            PATH="/opt/env/bin:/usr/bin:/bin", PYSPARK_PYTHON="/opt/env/bin/python", **self.place.environment,
         )  # fmt: skip
         looks.wait(PATIENCE_SECS)
-        return next(
-            (line for line in self.cluster.user.said("look").splitlines()[::-1] if "counted" in line),
-            self.cluster.user.said("look"),
-        )
+        said = self.cluster.user.said(output)
+        return next((line for line in said.splitlines()[::-1] if "counted" in line), said)
+
+
+def nothing(_: Submitted) -> None:
+    """Nobody does anything."""
 
 
 def restart(submitted: Submitted) -> None:
     """The driver's program is killed, and its user starts it again."""
-    submitted.process.send_signal(signal.SIGKILL)
     for process in submitted.cluster.user.processes():
         process.kill()
-    submitted.process.wait()
+    assert submitted.process.wait() != 0
     submitted.begin()
 
 
 def kill_a_host(submitted: Submitted) -> None:
-    host = submitted.cluster.worker_hosts()[0]
-    submitted.cluster.hosts[host].kill()
+    host = submitted.cluster.hosts[submitted.a_worker_host()]
+    killed = host.processes()
+    host.kill()
+    assert len(killed) >= 3  # at least a daemon, an executor and a worker
+    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in killed)
 
 
 def cut_a_host(submitted: Submitted) -> None:
     """Its network alone; and it comes back when the others go on."""
-    host = submitted.cluster.hosts[submitted.cluster.worker_hosts()[0]]
+    host = submitted.cluster.hosts[submitted.a_worker_host()]
     before = len(set(submitted.cluster.sent()))
     host.cut()
-    submitted.wait_for_numbers(before + 40)
+    submitted.wait_for_numbers(before + 120)
     host.join()
 
 
-@pytest.mark.parametrize("fault", [restart, kill_a_host, cut_a_host])
+FAULTS = [nothing, restart, kill_a_host, cut_a_host]
+
+
+def ran(cluster: Cluster, place: str, topology: str, fault: Callable[[Submitted], None]) -> Submitted:
+    """Run a topology to its end, with a fault in the middle."""
+    submitted = Submitted(cluster, PLACES[place], topology, f"{topology}-{place}-{fault.__name__}")
+    submitted.wait_for_numbers(150)
+    fault(submitted)
+    assert fault is nothing or len(set(cluster.sent())) < NUMBERS, "the fault came too late to show anything"
+    submitted.wait_for_the_end()
+    return submitted
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("place", PLACES)
 def test_each_number_is_sent(cluster_of: Make, place: str, fault: Callable[[Submitted], None]) -> None:
     cluster = cluster_of(*PLACES[place].services)
-    cluster.forget()
-    submitted = Submitted(cluster, PLACES[place], "sent", fault.__name__)
-    submitted.wait_for_numbers(150)
-    fault(submitted)
-    submitted.wait_for_the_end()
+    ran(cluster, place, "sent", fault)
     assert sorted(set(cluster.sent())) == list(range(NUMBERS))
+    assert fault is not nothing or len(cluster.sent()) == NUMBERS, "none comes twice without a fault"
 
 
-@pytest.mark.parametrize("fault", [restart, kill_a_host, cut_a_host])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("place", PLACES)
 def test_each_number_counts_once(cluster_of: Make, place: str, fault: Callable[[Submitted], None]) -> None:
-    cluster = cluster_of(*PLACES[place].services)
-    cluster.forget()
-    submitted = Submitted(cluster, PLACES[place], "counted", fault.__name__)
-    submitted.wait_for_numbers(150)
-    fault(submitted)
-    submitted.wait_for_the_end()
+    submitted = ran(cluster_of(*PLACES[place].services), place, "counted", fault)
     assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("place", ["spark-hdfs", "spark-s3"])
+def test_each_number_is_in_one_window(
+    cluster_of: Make, place: str, fault: Callable[[Submitted], None]
+) -> None:
+    submitted = ran(cluster_of(*PLACES[place].services), place, "windows", fault)
+    assert submitted.counted() == f"counted {NUMBERS // 10} sum {sum(range(NUMBERS))}"

@@ -32,7 +32,17 @@ PARTS = (
     Part("Promises", ("delivery", "exactly-once", "state", "backpressure")),
     Part(
         "Operate",
-        ("installation", "versions", "cluster", "databricks", "network", "files", "stories", "surroundings"),
+        (
+            "installation",
+            "versions",
+            "cluster",
+            "operations/cluster",
+            "databricks",
+            "network",
+            "files",
+            "stories",
+            "surroundings",
+        ),
     ),
     Part("Examples", ("examples/index",)),
     Part(

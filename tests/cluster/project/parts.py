@@ -2,8 +2,7 @@
 
 import socket
 
-from stormspark import BasicBolt
-from stormspark.api.state import StatefulBolt
+from stormspark import BasicBolt, StatefulBolt, WindowedBolt
 
 
 class Send(BasicBolt):
@@ -45,3 +44,16 @@ class Count(StatefulBolt):
         count, sum_ = self.sums.get(digit, (0, 0))
         self.sums[digit] = (count + 1, sum_ + tup["value"])
         self.collector.ack(tup)
+
+
+class Sum(WindowedBolt):
+    """Adds up the numbers of a window."""
+
+    def prepare(self, conf, context, collector):
+        self.collector = collector
+
+    def execute(self, window):
+        self.collector.emit([sum(tup["value"] for tup in window)])
+
+    def declare_output_fields(self, declarer):
+        declarer.declare("value")
