@@ -235,9 +235,9 @@ def check_session(spark: object) -> SparkSession:
     """Return the session if a topology can run on it; otherwise raise `UnsupportedEnvironmentError` with a one-line message."""
     classic = require_classic(spark)
     require_spark(classic.version)
-    # Spark asks for it before it calls any function in Python, also one that has no use for it.
-    if first_missing(["pandas"]) is not None:
-        raise missing("pandas", "the driver of a topology on Spark")
+    lacking = first_missing(["pandas"])  # Spark asks for it, also where functions have no use for it
+    if lacking is not None:
+        raise missing(lacking, "the driver of a topology on Spark")
     if not HAS_UNIX_SOCKETS:
         _log.info("batches would be shorter with Spark 4.1 or later (docs/versions.md)")
     elif os.name == "posix" and classic.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":

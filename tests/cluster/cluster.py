@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.cluster.environment import packed_environment, zipped_stormspark
+from tests.cluster.environment import add_pandas, packed_environment, zipped_stormspark
 from tests.cluster.hosts import HOME, Host, Hosts
 from tests.maven_jars import cache_folder, maven_jars
 from tests.spark_jars import connector_jars
@@ -86,6 +86,7 @@ class Prepared:
         self.packages = folder / "packages"
         apart = shutil.ignore_patterns("stormspark")
         shutil.copytree(self.environment, self.packages, copy_function=os.link, symlinks=True, ignore=apart)
+        add_pandas(self.environment)  # of the user's host alone
         self.modules = zipped_stormspark(folder / "stormspark.zip")
         self.conf = folder / "conf"
         self.conf.mkdir()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-__all__ = ["packed_environment", "zipped_stormspark"]
+__all__ = ["add_pandas", "packed_environment", "zipped_stormspark"]
 
 _ROOT = Path(__file__).parents[2]
 _SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
@@ -63,10 +63,21 @@ def zipped_stormspark(path: Path) -> Path:
     return path
 
 
-def _needed() -> set[str]:
-    """The distributions that ``stormspark[delta]`` requires, and those that these require."""
+def add_pandas(environment: Path) -> None:
+    """Install what ``stormspark[pandas]`` has beside that: a driver needs it, and executors don't."""
+    for name in sorted(_needed("pandas") - _needed()):
+        one = importlib.metadata.distribution(name)
+        for file in one.files or ():
+            outside = Path(str(one.locate_file(file)))
+            if not {"..", *_LEFT_OUT} & {*file.parts} and outside.is_file():
+                (environment / _SITE / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(outside, environment / _SITE / file)
+
+
+def _needed(extra: str = "delta") -> set[str]:
+    """The distributions that stormspark requires with an extra, and those that these require."""
     found: set[str] = set()
-    left, seen = [("stormspark", "delta")], {("stormspark", "delta")}
+    left, seen = [("stormspark", extra)], {("stormspark", extra)}
     while left:
         name, extra = left.pop()
         for text in importlib.metadata.requires(name) or ():
