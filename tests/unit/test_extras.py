@@ -31,12 +31,15 @@ sys.meta_path.insert(0, Hides())
 """
 
 
-def in_base(code: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def in_base(
+    code: str, *arguments: str, cwd: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run code in a Python that finds no package of an extra."""
     return subprocess.run(
         [sys.executable, "-c", _BASE_ONLY + code, *arguments],
         cwd=cwd,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(cwd), "COLUMNS": "200"},
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(cwd), "COLUMNS": "200"}
+        | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -117,7 +120,7 @@ def test_a_component_says_when_it_is_declared_what_it_lacks(
 
 @pytest.mark.slow
 def test_the_local_engine_runs_with_the_base_alone(tmp_path: Path) -> None:
-    """With two workers, so that tuples travel in frames; ``explain`` too; and Spark says what it needs."""
+    """With two workers, so that tuples travel in frames; ``explain`` too; and Spark says what it needs, or where it is."""
     run = "from stormspark.cli import main; main()"
     words = str(ROOT / "examples" / "alerts.py")
     assert in_base(run, "quickstart", "words", cwd=tmp_path).returncode == 0
@@ -126,9 +129,10 @@ def test_the_local_engine_runs_with_the_base_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "4 the" in done.stdout + done.stderr
     assert in_base(run, "explain", words, cwd=tmp_path).returncode in {0, 2}
-    on_spark = in_base(run, "run", str(mine), cwd=tmp_path)
+    on_spark = in_base(run, "run", str(mine), cwd=tmp_path, SPARK_HOME="/opt/spark")
     assert on_spark.returncode == 2
     assert "the Spark engine needs pyspark: pip install 'stormspark[spark]'" in on_spark.stderr
+    assert "let this Python see that of SPARK_HOME: PYTHONPATH=/opt/spark/python:" in on_spark.stderr
     assert "Traceback" not in on_spark.stderr
 
 
