@@ -285,7 +285,7 @@ def test_a_worker_is_started_while_another_process_still_starts_one_of_the_same_
         assert not started.done()
         with comes_up(nimbus, 1):
             started.result(timeout=PATIENCE_SECS)
-    assert nimbus.broken is None
+            assert nimbus.broken is None  # both processes are there
 
 
 def test_a_start_that_fails_while_another_process_starts_a_worker_is_told_at_once(shared, monkeypatch):
