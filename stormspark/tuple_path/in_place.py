@@ -5,7 +5,9 @@ in place writes a *mark*: a file with the hashes of the sources, and of what was
 with the mark when it imports stormspark, which takes a millisecond. If one differs, `Sources` leads to all the sources: what a
 developer edits is what runs. Compiled modules without a mark are those of a wheel, which nobody edits.
 
-There is a mark for each Python, because each compiles for itself. ``setup.py`` loads this module as a file, before there is an
+There is a mark for each Python, because each compiles for itself. A checkout may also be shared with a container or a host that
+has another C library, under which the compiled modules have the same names and can't be loaded. So the mark says where they were
+compiled, and elsewhere the sources run. ``setup.py`` loads this module as a file, before there is an
 installation: it imports nothing but Python's own modules.
 """
 
@@ -53,6 +55,8 @@ class _Mark(NamedTuple):
 
     sources: dict[str, str]
     compiled: dict[str, tuple[int, int, str]]
+    #: For which C library and processor.
+    system: str = ""
 
 
 def why_outdated(checkout: Path) -> str | None:
@@ -62,6 +66,8 @@ def why_outdated(checkout: Path) -> str | None:
         return None
     if not mark.sources:
         return "its compilation in this checkout has not ended: make setup"
+    if mark.system != _system():
+        return f"it was compiled for {mark.system or 'another system'}, and this is {_system()}: make setup"
     for file in _changed(checkout, mark):
         what = "edited" if (checkout / file).exists() else "removed"
         return f"{file} was {what} after it was compiled: make setup"
@@ -80,7 +86,7 @@ def compiled_names(checkout: Path) -> list[str]:
 def outdated(checkout: Path, names: Collection[str]) -> list[str]:
     """Return those of the modules ``names`` that have to be compiled: all after an edit of a .pxd, which others may import."""
     mark = _read(checkout)
-    if mark is None or not mark.sources:
+    if mark is None or not mark.sources or mark.system != _system():
         return list(names)
     changed = {*_changed(checkout, mark), *(set(_sources(checkout)) - set(mark.sources))}
     if changed - {_path_of(name, ".py") for name in names}:
@@ -119,7 +125,7 @@ def end(checkout: Path, names: Iterable[str], hashes: dict[str, str]) -> bool:
         (checkout / _MARK).unlink()
         return False
     made = {name: (*_size_and_time(file), _hash_of(file)) for name, file in files.items()}
-    _write(checkout, _Mark(hashes, made))
+    _write(checkout, _Mark(hashes, made, _system()))
     return True
 
 
@@ -158,6 +164,16 @@ def _hash_of(file: Path) -> str:
         return sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""
+
+
+def _system() -> str:
+    """Return what compiled modules are made for, and what their names don't say: such as ``x86_64 Linux, glibc 2.36``."""
+    machine = os.uname()
+    try:
+        library = os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, OSError, ValueError):  # not glibc
+        library = None
+    return f"{machine.machine} {machine.sysname}{f', {library}' if library else ''}"
 
 
 def _read(checkout: Path) -> _Mark | None:

@@ -126,6 +126,22 @@ def test_a_compiled_module_that_is_another_does_not_run(checkout: Path, there: b
     assert in_place.why_outdated(checkout) is None
 
 
+@pytest.mark.parametrize("other", ["aarch64 Linux, glibc 2.28", ""])
+def test_what_was_compiled_on_another_system_does_not_run(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """A container may share the checkout, and have an older C library, with which the compiled modules can't be loaded."""
+    here = in_place._system()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(in_place, "_system", lambda: other)
+        (checkout / f"{TREE}.py").write_text("other text")
+        compile_in(checkout)
+    reason = f"it was compiled for {other or 'another system'}, and this is {here}: make setup"
+    assert in_place.why_outdated(checkout) == reason
+    assert compile_in(checkout) == NAMES, "a wheel that is made here must not have them, either"
+    assert in_place.why_outdated(checkout) is None
+
+
 @pytest.mark.parametrize("mark", ["", "{", "[]", '{"sources": {}, "compiled": {}}', '{"what": 1}'])
 def test_sources_run_while_a_compilation_goes_on_and_after_one_that_was_interrupted(
     checkout: Path, mark: str
