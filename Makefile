@@ -62,7 +62,7 @@ java-hint: # the local engine and the fast tests do without Java
 demo: java $(INSTALLED) ## word count of Python's standard library on Spark, compared with a plain Python count
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/stormspark run examples/word_count.py --workers 2 --until-idle 3 --json $(DEMO)/figures.json \
-	  -c wordcount.output=$(CURDIR)/$(DEMO)/counts
+	  -c wordcount.output="$(CURDIR)/$(DEMO)/counts"
 	@$(BIN)/python examples/check_word_count.py $(DEMO)/counts
 
 # The sources as they are, with the tuple path compiled: what benchmarks measure, whatever is edited here meanwhile.
@@ -74,8 +74,8 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 	@find $(COMPILED) \( -name '*.py' -o -name '*.pxd' \) -delete # of modules that are gone
 	@git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done \
 	  | tar --null -T - -cf - | tar -xf - -C $(COMPILED)
-	@cd $(COMPILED) && $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep 'is compiled' || { cat setup.log >&2; exit 1; }
+	@cd $(COMPILED) && "$(CURDIR)/$(BIN)/python" setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
+	@cd $(COMPILED) && PYTHONPATH="$(CURDIR)/$(COMPILED)" "$(CURDIR)/$(BIN)/python" -m stormspark.tuple_path | grep 'is compiled' || { cat setup.log >&2; exit 1; }
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ test-for: $(INSTALLED) ## the fast tests for a module or package: make test-for 
 # Slow ones of units wait for a stop or a thread, mostly; with LONG_TESTS (`make soak`) they are there, too. None that wait at random on
 # threads, and none of other languages: there the tuple path is the least of it.
 IN_BOTH_FORMS = not local-2-workers and not [threads and not -threads and not test_multilang and not any_other_key and not says_today
-IN_COMPILED_PYTEST = cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -k '$(IN_BOTH_FORMS)'
+IN_COMPILED_PYTEST = cd $(COMPILED) && PYTHONPATH="$(CURDIR)/$(COMPILED)" "$(CURDIR)/$(BIN)/pytest" -q $(SIDE_BY_SIDE) -k '$(IN_BOTH_FORMS)'
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled, with one worker and three
 	@$(IN_COMPILED_PYTEST) -m 'not spark$(if $(LONG_TESTS),, and not slow)' \
@@ -136,25 +136,25 @@ MATRIX_ENVIRONMENTS ?= $(HOME)/.cache/stormspark/matrix
 MATRIX_ONLY ?=
 .PHONY: test-matrix test-matrix-smoke
 test-matrix: java $(INSTALLED) ## the tests on each version of Spark, Python, pandas and pyarrow (hours), then a table; MATRIX_ONLY=4.0 for some
-	@$(BIN)/python -m tools.matrix --environments $(MATRIX_ENVIRONMENTS) --only '$(MATRIX_ONLY)'
+	@$(BIN)/python -m tools.matrix --environments "$(MATRIX_ENVIRONMENTS)" --only '$(MATRIX_ONLY)'
 
 test-matrix-smoke: java $(INSTALLED) ## a few tests on each of them
-	@$(BIN)/python -m tools.matrix --environments $(MATRIX_ENVIRONMENTS) --only '$(MATRIX_ONLY)' --smoke
+	@$(BIN)/python -m tools.matrix --environments "$(MATRIX_ENVIRONMENTS)" --only '$(MATRIX_ONLY)' --smoke
 
 .PHONY: wheels
 wheels: compiled ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
 	@rm -rf build/wheels build/lib # which has modules that are gone
-	@cd $(COMPILED) && $(CURDIR)/$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w $(CURDIR)/build/wheels/compiled .
+	@cd $(COMPILED) && "$(CURDIR)/$(BIN)/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w "$(CURDIR)/build/wheels/compiled" .
 	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/Python .
 	@for kind in compiled Python; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/wheels/$$kind/installed build/wheels/$$kind/*.whl; \
 	  ls build/wheels/$$kind/*.whl; \
-	  (cd build/wheels && export PYTHONPATH=$(CURDIR)/build/wheels/$$kind/installed && \
-	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep "is $$kind" && \
-	    { $(CURDIR)/$(BIN)/python -m stormspark.cli run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
-	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >$$kind.log 2>&1 || { cat $$kind.log; exit 1; }; } && \
-	    cd $$kind && $(CURDIR)/$(BIN)/python -m stormspark.cli quickstart words >/dev/null && \
-	    { $(CURDIR)/$(BIN)/python -m stormspark.cli run words/word_count.py --engine local 2>&1 | grep '4 the' >/dev/null; }); \
+	  (cd build/wheels && export PYTHONPATH="$(CURDIR)/build/wheels/$$kind/installed" && \
+	    "$(CURDIR)/$(BIN)/python" -m stormspark.tuple_path | grep "is $$kind" && \
+	    { "$(CURDIR)/$(BIN)/python" -m stormspark.cli run "$(CURDIR)/examples/word_count.py" --engine local --until-idle 1 \
+	      -c wordcount.output="$(CURDIR)/build/wheels/$$kind/counts" >$$kind.log 2>&1 || { cat $$kind.log; exit 1; }; } && \
+	    cd $$kind && "$(CURDIR)/$(BIN)/python" -m stormspark.cli quickstart words >/dev/null && \
+	    { "$(CURDIR)/$(BIN)/python" -m stormspark.cli run words/word_count.py --engine local 2>&1 | grep '4 the' >/dev/null; }); \
 	done
 
 .PHONY: lint
@@ -214,8 +214,8 @@ notebooks: java $(INSTALLED) ## execute the notebooks
 
 BENCH_ROUNDS ?= 5
 # What is measured is compiled; results and documents are those of this tree.
-IN_COMPILED = BENCH_ROOT=$(CURDIR) STORM_PEER=$(abspath $(or $(STORM_PEER),../shared/peers/storm)) \
-  PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python
+IN_COMPILED = BENCH_ROOT="$(CURDIR)" STORM_PEER=$(abspath $(or $(STORM_PEER),../shared/peers/storm)) \
+  PYTHONPATH="$(CURDIR)/$(COMPILED)" "$(CURDIR)/$(BIN)/python"
 BENCH_ROWS ?=
 .PHONY: bench
 bench: java compiled ## all of docs/benchmarks.md against Storm (STORM_PEER: its sources; Maven), Bytewax and bare Spark: some hours; again: goes on
@@ -296,7 +296,7 @@ $(ORIGINALS)/%:
 	@git -C $@.new -c advice.detachedHead=false checkout --quiet FETCH_HEAD && mv $@.new $@
 .PHONY: soak-originals
 soak-originals: java $(INSTALLED) $(foreach name,$(PROJECTS),$(if $($(name)_EXAMPLES),,$(ORIGINALS)/$(name))) ## projects of others run and are ported as their authors wrote them: fetched, or in STORM_EXAMPLES, HERON_EXAMPLES, STREAMPARSE_EXAMPLES
-	@$(foreach name,$(PROJECTS),$(name)_EXAMPLES=$(or $($(name)_EXAMPLES),$(CURDIR)/$(ORIGINALS)/$(name))) $(BIN)/pytest -q \
+	@$(foreach name,$(PROJECTS),$(name)_EXAMPLES=$(or $($(name)_EXAMPLES),"$(CURDIR)/$(ORIGINALS)/$(name)")) $(BIN)/pytest -q \
 	  tests/legacy/flux/test_originals.py tests/legacy/porting/test_originals.py tests/legacy/heronpy/test_examples.py \
 	  tests/legacy/heron_streamlet tests/legacy/streamparse/test_originals.py
 
@@ -318,6 +318,7 @@ lock: $(INSTALLED) ## write the installed versions to requirements.lock
 	@mv requirements.new requirements.lock
 
 .PHONY: clean
-clean: ## remove what runs and checks leave behind, but not .venv
+clean: ## remove what runs and checks leave behind, and what is compiled, but not .venv
 	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	@find stormspark -name '*.so' -delete && rm -f stormspark/.compiled.*.json* # in this order: without its mark it would always run
