@@ -150,8 +150,10 @@ def cut_a_host(submitted: Submitted) -> None:
     host = submitted.cluster.hosts[submitted.a_worker_host()]
     before = len(set(submitted.cluster.sent()))
     host.cut()
-    submitted.wait_for_numbers(before + 120)
-    host.join()
+    try:
+        submitted.wait_for_numbers(before + 120)
+    finally:
+        host.join()  # the next test may have the same cluster
 
 
 FAULTS = [nothing, restart, kill_a_host, cut_a_host]

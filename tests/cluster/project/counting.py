@@ -1,6 +1,6 @@
-"""Numbers from 0 on, ``cluster.numbers`` of them, a few each batch: what becomes of each can be counted.
+"""Numbers from 0 to 599, a few each batch: what becomes of each can be counted.
 
-``cluster.kind``: ``sent`` has each number sent to a server at least once; ``counted`` has each counted exactly once
+``sent`` has each number sent to a server at least once; ``counted`` has each counted exactly once
 in its state, after it was sent; ``windows`` has the sums of ten numbers each counted there, and windows are state, too.
 """
 
