@@ -190,7 +190,6 @@ def test_compaction_changes_nothing_that_is_retained(
     assert successor.metadata() == {b"n": b"1"}
 
 
-@pytest.mark.long  # tests/unit/checkpoint has what is refused
 def test_tables_that_are_not_ours_are_refused(
     spark: SparkSession, table: SparkStateTable, location: str, tmp_path: Path
 ) -> None:
