@@ -47,7 +47,7 @@ class FailsOnce(Bolt):
 def test_a_backfill_ends_when_all_is_acked_and_an_ordinary_run_goes_on_behind_it(
     start: Callable[..., SparkTopology], tmp_path: Path
 ) -> None:
-    """Several batches of files, tuples that are held beyond their batch, retries; then the same checkpoint, continuously."""
+    """Several batches of files, tuples that are held beyond their batch, retries; then the same checkpoint, both ways."""
     (tmp_path / "out").mkdir()
     for part in range(4):
         write_numbers(tmp_path / "in", f"{part}.json", range(part * 100, part * 100 + 100))
@@ -82,6 +82,11 @@ def test_a_backfill_ends_when_all_is_acked_and_an_ordinary_run_goes_on_behind_it
         assert not continuous.wait(0.1), continuous.error
     continuous.stop()
     assert recorded(tmp_path / "out") == Counter(range(500))
+
+    write_numbers(tmp_path / "in", "5.json", range(500, 510))
+    again = run("available-now")
+    assert again.wait(PATIENCE_SECS) and again.error is None
+    assert recorded(tmp_path / "out") == Counter(range(510))
 
 
 def test_with_nothing_there_it_ends_soon(start: Callable[..., SparkTopology], tmp_path: Path) -> None:
