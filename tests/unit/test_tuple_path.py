@@ -208,8 +208,6 @@ def test_the_finder_leads_to_the_sources(checkout: Path) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """This project's `setup.py`, with one small module to compile."""
-    if shutil.which(os.environ.get("CC", "cc")) is None:
-        pytest.skip("there is no C compiler")
     package = tmp_path / "stormspark"
     shutil.copytree(
         ROOT / "stormspark" / "tuple_path", package / "tuple_path", ignore=lambda *_: ["__pycache__"]
@@ -219,13 +217,17 @@ def project(tmp_path: Path) -> Path:
     write(package / "acker" / "__init__.py", "")
     write(package / "acker" / "tree.py", "def answer():\n    return 1\n")
     write(package / "acker" / "tree.pxd", "cpdef answer()\n")
+    said = build(tmp_path)
+    if "there is no C compiler" in said or "Python.h is not in" in said:
+        pytest.skip(said)
+    assert said == "compiling 1 of 1 modules of the tuple path\n"
     return tmp_path
 
 
-def build(project: Path, **environment: str) -> str:
+def build(project: Path, *options: str, **environment: str) -> str:
     """What `make setup` does, and what it prints."""
     done = subprocess.run(
-        [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
+        [sys.executable, "setup.py", "--quiet", "build_ext", *(options or ["--inplace"])],
         cwd=project,
         env={**os.environ, "STORMSPARK_PURE": "", "PYTHONPATH": "", **environment},
         capture_output=True,
@@ -256,7 +258,6 @@ def answer(project: Path, **environment: str) -> str:
 def test_it_is_compiled_edited_and_compiled_again(project: Path) -> None:
     """And STORMSPARK_PURE leads to the sources at any time."""
     source = project / "stormspark" / "acker" / "tree.py"
-    assert "compiling 1 of 1 modules" in build(project)
     assert answer(project) == "1 so None"
     assert answer(project, STORMSPARK_PURE="1") == "1 py STORMSPARK_PURE is set"
     assert build(project) == "", "there is nothing to do"
@@ -272,3 +273,21 @@ def test_it_is_compiled_edited_and_compiled_again(project: Path) -> None:
     )
     assert answer(project) == "3 py None"
     assert extensions(project) - {file for file in extensions(project) if file.startswith("build/")} == set()
+
+
+@pytest.mark.slow
+def test_a_wheel_has_what_was_compiled_in_place_if_it_would_be_the_same(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is compiled."""
+    for name in ("ARCHFLAGS", "CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "_PYTHON_HOST_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    here, there = project / f"{TREE}{SUFFIX}", project / "build" / "wheel" / f"{TREE}{SUFFIX}"
+    assert build(project, "--build-lib", "build/wheel") == ""
+    assert there.read_bytes() == here.read_bytes()
+    there.write_bytes(b"")
+    assert "compiling 1 of 1 modules" in build(project, "--build-lib", "build/wheel", CFLAGS="-O1")
+    assert there.stat().st_size > 0
+    (project / f"{TREE}.py").write_text("def answer():\n    return 2\n")
+    assert "compiling 1 of 1 modules" in build(project, "--build-lib", "build/wheel")
+    assert there.read_bytes() != here.read_bytes()
