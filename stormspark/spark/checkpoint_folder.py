@@ -45,18 +45,19 @@ def local_path(location: str) -> str | None:
     return None if is_url(location) else str(Path(location).absolute())
 
 
-def planned_offsets(session: SparkSession, checkpoint: str) -> list[Any]:
+def planned_offsets(session: SparkSession, checkpoint: str) -> list[str | None]:
     """Return the offsets at which the last batch ends that a query has planned, one per source, in the order of its plan.
 
-    An offset is None if the source has given nothing yet. The list is empty if there was no batch. Raises OSError.
+    They are as the log has them, because nobody but a source knows what its own are like. An offset is None if the source has
+    given nothing yet. The list is empty if there was no batch. Raises OSError.
     """
     folder = HadoopFolder(session, f"{checkpoint}/offsets")
     batches = [int(name) for name in folder.names() if name.isdecimal()]
     if not batches:
         return []
     # The first two lines are the log's version and the batch's settings.
-    offsets = folder.read(str(max(batches))).decode().splitlines()[2:]
-    return [None if offset == "-" else json.loads(offset) for offset in offsets]
+    offsets = folder.read(str(max(batches))).decode().split("\n")[2:]
+    return [None if offset == "-" else offset for offset in offsets]
 
 
 class CheckpointFolder:

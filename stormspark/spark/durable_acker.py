@@ -25,6 +25,7 @@ is replayed. The driver closes those of lost workers, and the other workers clos
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -319,7 +320,7 @@ class DurableAcker:
         if TELLS_STARTS:
             return None
         found = planned_offsets(self._session, self._folder.acker_query)
-        return found[0] if found else None
+        return json.loads(found[0]) if found and found[0] else None
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
         """Deal with the records that the watermark has passed. All of them should be closed (see the module docstring)."""

@@ -494,7 +494,7 @@ class QueryRun:
         """Start the query from its checkpoint."""
         if self.feedback is not None:
             self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
-        planned: Sequence[Any] = ()
+        planned: Sequence[str | None] = ()
         if not TELLS_STARTS:
             planned = planned_offsets(self.session, checkpoint)
             self.session.conf.set(AVAILABLE_NOW, self.available_now)

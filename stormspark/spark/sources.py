@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ class SourceStream:
 
 
 def open_sources(
-    plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits, planned: Sequence[Any] = ()
+    plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits, planned: Sequence[str | None] = ()
 ) -> list[SourceStream]:
     """Give each source spout its limit, and ask it for its DataFrame.
 
@@ -67,7 +66,7 @@ def open_sources(
     for component in plan.sources:
         if not TELLS_STARTS:
             offset = planned[place] if place < len(planned) else None
-            session.conf.set(PLANNED, "" if offset is None else json.dumps(offset))
+            session.conf.set(PLANNED, offset or "")
         source = _opened(component, plan, session, limits)
         found.append(source)
         place += number_of_streams(source.rows) if planned else 1

@@ -311,14 +311,14 @@ def offset_in_progress(text: str) -> Any:
 
 
 def number_of_streams(rows: DataFrame) -> int:
-    """Return how many sources a streaming DataFrame reads. Spark's offset log has one offset for each."""
+    """Return how many offsets Spark's offset log has for a streaming DataFrame.
+
+    That is one for each place where the plan reads a stream, also where two places read the same one. A reference to a ``WITH``
+    of SQL is a leaf of the plan, too, but Spark reads the stream where it is defined.
+    """
     leaves: JavaObject = rows._jdf.queryExecution().analyzed().collectLeaves()
-    streams = {
-        leaves.apply(number).hashCode()
-        for number in range(leaves.size())
-        if leaves.apply(number).isStreaming()
-    }
-    return len(streams)
+    found = (leaves.apply(number) for number in range(leaves.size()))
+    return sum(leaf.isStreaming() and leaf.getClass().getSimpleName() != "CTERelationRef" for leaf in found)
 
 
 def keep_ticking(query: StreamingQuery) -> None:

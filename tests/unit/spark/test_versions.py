@@ -18,6 +18,7 @@ from stormspark.spark.versions import (
     checkpoint_managers,
     keep_ticking,
     keys_of_partitions,
+    number_of_streams,
     release,
     require_delta,
     require_spark,
@@ -93,3 +94,28 @@ def test_ticks_that_can_not_go_on_are_an_error() -> None:
     query: Any = SimpleNamespace(_jsq=SimpleNamespace(streamingQuery=lambda: execution))
     with pytest.raises(LookupError, match="no source of ticks that can go on"):
         keep_ticking(query)
+
+
+def test_each_place_where_a_plan_reads_a_stream_has_an_offset() -> None:
+    """Spark logs an offset for each, also if all read the same stream, and none for a reference to a WITH."""
+
+    def leaf(kind: str, *, streams: bool) -> SimpleNamespace:
+        return SimpleNamespace(
+            isStreaming=lambda: streams,
+            hashCode=lambda: 1,
+            getClass=lambda: SimpleNamespace(getSimpleName=lambda: kind),
+        )
+
+    leaves = [
+        leaf("StreamingRelationV2", streams=True),
+        leaf("StreamingRelationV2", streams=True),
+        leaf("StreamingRelation", streams=True),
+        leaf("CTERelationRef", streams=True),
+        leaf("LogicalRelation", streams=False),
+    ]
+    found = SimpleNamespace(size=lambda: len(leaves), apply=leaves.__getitem__)
+    plan = SimpleNamespace(collectLeaves=lambda: found)
+    rows: Any = SimpleNamespace(
+        _jdf=SimpleNamespace(queryExecution=lambda: SimpleNamespace(analyzed=lambda: plan))
+    )
+    assert number_of_streams(rows) == 3
