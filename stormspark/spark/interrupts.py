@@ -32,16 +32,18 @@ def spare_jobs(context: SparkContext, groups: Callable[[], Iterable[str]]) -> No
 
     def interrupted(number: int, frame: FrameType | None) -> NoReturn:
         try:
-            _cancel_others(context, set(groups()))
+            _cancel_others(context, groups)
         finally:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)
 
 
-def _cancel_others(context: SparkContext, groups: Iterable[str]) -> None:
+def _cancel_others(context: SparkContext, groups: Callable[[], Iterable[str]]) -> None:
     tracker = context.statusTracker()
-    spared = {job for group in groups for job in tracker.getJobIdsForGroup(group)}
-    for job in tracker.getActiveJobsIds():
+    # The groups come last: a topology's job that begins meanwhile is spared, or not among the active ones.
+    active = tracker.getActiveJobsIds()
+    spared = {job for group in set(groups()) for job in tracker.getJobIdsForGroup(group)}
+    for job in active:
         if job not in spared:
             context._jsc.sc().cancelJob(job)
