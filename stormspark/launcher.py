@@ -53,8 +53,9 @@ def pyspark_found() -> tuple[Path, str] | None:
         return None
     folder = Path(spec.origin).parent
     try:
+        # Releases have single quotes there, and Spark's sources have double ones.
         told = re.search(
-            r'__version__[^"=]*=\s*"([^"]+)"', (folder / "version.py").read_text(encoding="utf-8")
+            r"""__version__[^=]*=\s*["']([^"']+)["']""", (folder / "version.py").read_text(encoding="utf-8")
         )
     except OSError:
         told = None
