@@ -138,9 +138,11 @@ def test_what_a_process_was_asked_to_start_is_for_others_if_it_can_not_be_served
 
 
 def test_a_worker_that_can_not_be_served_is_given_up(make, full):
-    nimbus = make(1)
+    nimbus = make(2)
     with dial(nimbus.endpoint, nimbus.key) as forwarder, dial(nimbus.endpoint, nimbus.key) as worker:
         assert isinstance(ask(forwarder, 0), StartHere)
+        # Only a switchboard answers a second question, so it has this connection now.
+        assert isinstance(ask(forwarder, 1), StartHere)
         full()
         worker.send(Hello(0, 0, ProcessId("elsewhere", 1, 1)))
         assert isinstance(worker.recv(), Welcome)
