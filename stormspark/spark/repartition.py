@@ -32,8 +32,10 @@ from stormspark.grouping.repartitioning import (
 )
 from stormspark.spark.versions import (
     ArrowFunction,
+    column_named,
     repartition_by_function,
     repartition_by_id,
+    unused_name,
     with_arrow_column,
 )
 from stormspark.wire.column_hashes import column_hashes
@@ -78,13 +80,13 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
         case ByChooser(grouping, targets):
             for field in grouping.key_fields:
                 _column(df, field)
-            copy = _unused_name(df)
+            copy = unused_name(df, "copy")
             chosen = _chosen(tuple(df.columns), repartitioning)
             found = with_arrow_column(df, copy, ArrayType(IntegerType()), df.columns, chosen)
             layout = found.withColumn(copy, sf.explode(copy))
             return repartition_by_id(layout, len(targets), copy).drop(copy)
         case CopyToEach(partitions):
-            copy = _unused_name(df)
+            copy = unused_name(df, "copy")
             copies = sf.explode(sf.array(*map(sf.lit, range(partitions))))
             return repartition_by_id(df.select("*", copies.alias(copy)), partitions, copy).drop(copy)
         case SinglePartition():
@@ -151,12 +153,4 @@ def _column(df: DataFrame, name: str) -> Column:
         there = ", ".join(map(repr, df.columns))
         msg = f"a grouping uses column {name!r}, but the DataFrame has only the columns {there}"
         raise InvalidTopologyError(msg)
-    return df["`" + name.replace("`", "``") + "`"]
-
-
-def _unused_name(df: DataFrame) -> str:
-    taken = {name.lower() for name in df.columns}
-    name = "copy"
-    while name in taken:
-        name += "_"
-    return name
+    return column_named(df, name)

@@ -69,6 +69,7 @@ __all__ = [
     "SupportsTriggerAvailableNow",
     "bare_manager",
     "checkpoint_managers",
+    "column_named",
     "keep_ticking",
     "keys_of_partitions",
     "number_of_streams",
@@ -78,6 +79,7 @@ __all__ = [
     "repartition_by_id",
     "require_delta",
     "require_spark",
+    "unused_name",
     "with_arrow_column",
 ]
 
@@ -145,21 +147,27 @@ def repartition_by_function(
     if arrow_udf is not None and hasattr(df, "repartitionById"):
         # The function is variadic, so pyspark has no overload for it. Spark passes a whole record batch of each column.
         number: Any = arrow_udf(function, "int")  # type: ignore[call-overload]
-        return df.repartitionById(partitions, number(*_columns(df, fields)))
+        return df.repartitionById(partitions, number(*(column_named(df, field) for field in fields)))
 
     def numbers(batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         return (function(*columns) for columns in batches)
 
-    name = "partition"
-    while name in {column.lower() for column in df.columns}:
-        name += "_"
+    name = unused_name(df, "partition")
     numbered = with_arrow_column(df, name, IntegerType(), fields, numbers)
     return repartition_by_id(numbered, partitions, name).drop(name)
 
 
-def _columns(df: DataFrame, fields: Sequence[str]) -> list[Column]:
-    """Return the columns of exactly these names. A dot in a name does not make a path."""
-    return [df["`" + field.replace("`", "``") + "`"] for field in fields]
+def column_named(df: DataFrame, name: str) -> Column:
+    """Return the column of this name. A dot in the name does not make a path."""
+    return df["`" + name.replace("`", "``") + "`"]
+
+
+def unused_name(df: DataFrame, name: str) -> str:
+    """Return a name that no column has, not even in other case: ``name``, with underscores behind it if need be."""
+    taken = {column.lower() for column in df.columns}
+    while name in taken:
+        name += "_"
+    return name
 
 
 @lru_cache(maxsize=64)
@@ -192,7 +200,7 @@ def with_arrow_column(
 
         # With a struct the function gets one column, however many fields there are. It is declared not deterministic, so that
         # Spark computes it once per row, in the row's own partition.
-        row = sf.struct(*_columns(df, fields))
+        row = sf.struct(*(column_named(df, field) for field in fields))
         compute: Any = arrow_udf(of_structs, kind)  # type: ignore[call-overload]  # it is given a whole partition
         return df.select("*", compute.asNondeterministic()(row).alias(name))
     places = [df.columns.index(field) for field in fields]
