@@ -8,16 +8,15 @@ key `unknown_keys` finds the nearest key that exists.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from stormspark.errors import InvalidTopologyError
+from stormspark.extras import version_of
 from stormspark.launcher import pyspark_found
 from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS, storm_key_problem
 
@@ -37,12 +36,10 @@ __all__ = [
 
 def _delta_package() -> str:
     """Name Delta's jar for the PySpark and the Delta package that are here, or else for those that stormspark asks for."""
-    spark, delta = "4.2.0", "4.4.0"
+    spark = "4.2.0"
     if (found := pyspark_found()) is not None and found[1][:1].isdigit():
         spark = found[1]  # a cluster's own may be on the path without being installed
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        delta = metadata.version("delta-spark")
-    return delta_artifact(spark, delta)
+    return delta_artifact(spark, version_of("delta-spark") or "4.4.0")
 
 
 def delta_artifact(spark: str, delta: str) -> str:

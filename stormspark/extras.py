@@ -11,7 +11,7 @@ to install. So the local engine starts without pyarrow, and no module has a sent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -41,6 +41,7 @@ __all__ = [
     "pyarrow_fs",
     "pyarrow_parquet",
     "require",
+    "version_of",
 ]
 
 #: For each module of another project, the extra that brings it. ``pyproject.toml`` has the extras.
@@ -150,6 +151,14 @@ def explained(error: ImportError, what: str) -> ImportError | UnsupportedEnviron
     """
     top = (error.name or "").partition(".")[0]
     return missing(top, what, error) if top in EXTRAS and isinstance(error, ModuleNotFoundError) else error
+
+
+def version_of(name: str) -> str | None:
+    """Return the version of an installed package; None if it is not installed, or nobody knows the version."""
+    try:
+        return metadata.version(name)
+    except (metadata.PackageNotFoundError, KeyError):
+        return None
 
 
 def or_missing(make: Callable[[], _T]) -> _T:

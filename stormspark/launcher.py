@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from stormspark.errors import CheckpointError
+from stormspark.extras import version_of
 
 __all__ = [
     "DATABRICKS",
@@ -59,14 +59,7 @@ def pyspark_found() -> tuple[Path, str] | None:
         )
     except OSError:
         told = None
-    return folder, told[1] if told else _installed() or "of an unknown version"
-
-
-def _installed() -> str | None:
-    try:
-        return metadata.version("pyspark")
-    except (metadata.PackageNotFoundError, KeyError):
-        return None
+    return folder, told[1] if told else version_of("pyspark") or "of an unknown version"
 
 
 def on_databricks() -> bool:

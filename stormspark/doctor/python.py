@@ -6,10 +6,9 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterable
-from importlib import metadata
 
 from stormspark.doctor.result import Result, Status
-from stormspark.extras import EXTRAS, first_missing
+from stormspark.extras import EXTRAS, first_missing, version_of
 from stormspark.tuple_path import compiled, why_sources
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "check_packages",
     "check_python",
     "check_tuple_path",
-    "version_of",
 ]
 
 #: What every topology needs.
@@ -150,14 +148,6 @@ def check_tuple_path() -> Result:
         "Python, so a core acks about a third as many tuples per second as if it were compiled",
         "install a wheel for this platform, or a C compiler and then stormspark again (a checkout: make setup)",
     )
-
-
-def version_of(name: str) -> str | None:
-    """Return the version of an installed package; None if it is not installed, or nobody knows the version."""
-    try:
-        return metadata.version(name)
-    except (metadata.PackageNotFoundError, KeyError):
-        return None
 
 
 def _numbers(version: str) -> list[int]:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from stormspark.doctor.python import version_of
 from stormspark.doctor.result import Result, Status
-from stormspark.extras import first_missing, missing
+from stormspark.extras import first_missing, missing, version_of
 from stormspark.launcher import pyspark_found
 
 __all__ = [

@@ -20,5 +20,5 @@ def test_the_version_of_a_spark_that_is_on_the_path_is_its_own(
         origin = str(tmp_path / "__init__.py")
 
     monkeypatch.setattr(launcher, "find_spec", lambda name: Spec)
-    monkeypatch.setattr(launcher, "_installed", lambda: "4.2.0")
+    monkeypatch.setattr(launcher, "version_of", lambda name: "4.2.0")
     assert launcher.pyspark_found() == (tmp_path, "4.0.1")
