@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import cloudpickle
-
 from stormspark.api import (
     DEFAULT_STREAM,
     BasicBolt,
@@ -19,7 +17,7 @@ from stormspark.api import (
 )
 from stormspark.api.state import KeyValueState, StatefulComponent
 from stormspark.errors import EmitError
-from stormspark.pickling import unpickled
+from stormspark.pickling import dumped, unpickled
 from stormspark.spi import COMMIT, FINISH, BatchAware, TransactionAttempt
 
 __all__ = [
@@ -133,7 +131,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Pickle the bolt. This is called before the first batch begins."""
         self._conf, self._context = conf, context
-        self._pickled = cloudpickle.dumps(self._bolt, 5)
+        self._pickled = dumped(self._bolt)
         self._place = f"component {context.this_component_id!r}, task {context.this_task_id}"
         self._collector._place = self._place
 

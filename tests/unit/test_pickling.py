@@ -219,3 +219,14 @@ def test_what_belongs_to_sparks_driver_is_told_with_what_to_do() -> None:
         "stay in the driver; rows of a DataFrame are emitted by DataFrameSpout(lambda spark: ..., fields), which makes it "
         "there"
     )
+
+
+def test_code_that_is_pickled_by_value_keeps_the_name_of_its_file() -> None:
+    """cloudpickle 3.1.3 leaves it out, and errors of a notebook's or a script's components then name no line of the user."""
+
+    def of_a_script(value: int) -> Any:
+        return lambda: value
+
+    again = unpickled(pickled(of_a_script, "the function", "import it"))
+    assert again.__code__ is not of_a_script.__code__
+    assert again.__code__.co_filename == again(1).__code__.co_filename == __file__

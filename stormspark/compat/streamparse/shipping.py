@@ -12,6 +12,7 @@ from typing import Any
 
 import cloudpickle
 
+from stormspark.pickling import dumped
 from stormspark.user_code import put_first
 
 __all__ = ["on_path", "packed", "unpacked"]
@@ -24,8 +25,7 @@ def on_path() -> Path:
 
 def packed(component: type) -> bytes:
     """Return the pickled class. `unpacked` unpickles it."""
-    data: bytes = cloudpickle.dumps(component)
-    return data
+    return dumped(component)
 
 
 def unpacked(data: bytes) -> Any:
