@@ -12,6 +12,7 @@ file's own folder. So the file can import ``pkg.bolts``, ``.bolts`` and ``bolts`
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import importlib.machinery
 import importlib.util
@@ -37,6 +38,7 @@ __all__ = [
     "import_file",
     "older_python",
     "other_module",
+    "parsed",
     "place_of_module",
     "put_first",
     "raised",
@@ -140,6 +142,45 @@ def _with_note(problem: TopologyNotFoundError, cause: BaseException) -> Topology
     if (hint := older_python(cause)) is not None:
         problem.add_note(f"  {hint}")
     return problem
+
+
+def parsed(source: bytes | str, file: str = "<unknown>") -> ast.Module:
+    """Parse a file with ``ast``. Python 2's ``except Empty, e:`` raises SyntaxError, with Python 3.14, too.
+
+    Python 3.14 reads it as two classes of exceptions (PEP 758). It is Python 2 if nothing in the file is called ``e``.
+    """
+    tree = ast.parse(source, file)
+    try:
+        ast.parse(source, file, feature_version=(3, 13))
+    except SyntaxError as error:
+        for handler in ast.walk(tree):
+            if (
+                isinstance(handler, ast.ExceptHandler)
+                and isinstance(handler.type, ast.Tuple)
+                and len(handler.type.elts) == 2
+                and isinstance(name := handler.type.elts[1], ast.Name)
+                and not (hasattr(builtins, name.id) or name.id in _given(tree))
+            ):
+                msg = "multiple exception types must be parenthesized"
+                line = source.splitlines()[name.lineno - 1]
+                text = line if isinstance(line, str) else line.decode(errors="replace")
+                raise SyntaxError(msg, (file, name.lineno, name.col_offset, text)) from error
+    return tree
+
+
+def _given(tree: ast.Module) -> set[str]:
+    """Return the names that something in a file is given, at whatever place."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return names
 
 
 def older_python(error: BaseException) -> str | None:

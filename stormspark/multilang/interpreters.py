@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from stormspark.multilang.scripts import Script
+from stormspark.user_code import parsed
 
 __all__ = [
     "as_run",
@@ -257,6 +258,7 @@ def _problem(file: Path) -> str | None:
     try:
         source = file.read_bytes()
         compile(source, str(file), "exec", dont_inherit=True)
+        parsed(source)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         message = getattr(error, "msg", None) or str(error)
@@ -273,16 +275,26 @@ def _problem(file: Path) -> str | None:
     return None
 
 
+def _compiles_here(file: Path) -> bool:
+    try:
+        compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OSError):
+        return False
+    return True
+
+
 def _compiles(program: Sequence[str], file: Path) -> bool:
-    """Return whether the command's own interpreter compiles the file, and is Python 2 if the file is a library for Python 2."""
+    """Return whether the command's own interpreter compiles the file, and is Python 2 if this Python compiles the file, too."""
     check = (
         "import sys; source = open(sys.argv[1], 'rb').read(); compile(source, sys.argv[1], 'exec'); "
-        "sys.exit(sys.version_info[0] > 2 and b'= map(lambda' in source)"
+        "sys.exit(sys.version_info[0] > 2 and bool(sys.argv[2:]))"
     )
+    # What compiles here and is for Python 2 all the same, no Python 3 runs.
+    of_2 = ["for Python 2"] if _compiles_here(file) else []
     words = [word for word in program if not word.startswith("-")]
     try:
         done = subprocess.run(
-            [*words, "-c", check, str(file)],
+            [*words, "-c", check, str(file), *of_2],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_CHECK_SECS,

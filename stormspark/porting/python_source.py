@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from stormspark.compat.heronpy import constants
 from stormspark.porting.drafts_in_python3 import decoded, in_python3, lines_before
 from stormspark.porting.findings import Place, Unresolved
+from stormspark.user_code import parsed
 
 __all__ = [
     "CHILDRENS_MODULE",
@@ -158,17 +159,17 @@ class PythonProject:
         shown = self.shown(path)
         try:
             source = path.read_bytes()
-            tree = ast.parse(source)
+            tree = parsed(source)
         except SyntaxError as error:
             place = Place(shown, error.lineno or 1)
             draft = in_python3(source, str(path), in_package=self.is_in_package(path))
-            if draft is None or (parsed := _parsed(draft)) is None:
+            if draft is None or (again := _parsed(draft)) is None:
                 self.errors[path] = (place, f"Python can't parse this file: {error.msg}")
                 return None
             self.drafts[path] = draft
             self.old[path] = place, error.msg
-            _renumber(parsed, lines_before(decoded(source) or "", draft))
-            tree = parsed
+            _renumber(again, lines_before(decoded(source) or "", draft))
+            tree = again
         except (OSError, ValueError, RecursionError) as error:
             self.errors[path] = Place(shown, 1), f"can't be read: {error}"
             return None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stormspark.compat.heronpy import project
-from stormspark.user_code import import_file, place_of_module
+from stormspark.user_code import import_file, parsed, place_of_module
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +89,25 @@ def test_a_file_is_a_module_of_its_package(packages, file, text, name, write, tm
     assert (place.root / name.replace(".", "/")).name == name.rpartition(".")[2]
     if "." in name:
         assert place.package == place.root / name.partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("clause", "is_old"),
+    [
+        ("except Empty, e: print(e)", True),
+        ("except (Empty, e): pass", False),
+        pytest.param(
+            "except Empty, KeyError: pass",
+            False,
+            marks=pytest.mark.skipif(sys.version_info < (3, 14), reason="PEP 758 is of Python 3.14"),
+        ),
+    ],
+)
+def test_an_except_clause_of_python_2_is_a_syntax_error_in_each_python(clause: str, is_old: bool) -> None:
+    source = f"from queue import Empty\ntry: pass\n{clause}\n"
+    if is_old:
+        with pytest.raises(SyntaxError, match="multiple exception types must be parenthesized") as raised:
+            parsed(source)
+        assert raised.value.lineno == 3
+    else:
+        assert parsed(source).body
