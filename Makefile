@@ -43,7 +43,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 # Beside its sources, for topologies that run in this checkout. After an edit the sources run, until this is made again.
 .PHONY: in-place
 in-place: $(INSTALLED)
-	@$(if $(STORMSPARK_PURE),:,$(BIN)/python setup.py --quiet build_ext --inplace 2>$(VENV)/compiled.log) || \
+	@$(if $(filter-out 0,$(STORMSPARK_PURE)),:,$(BIN)/python setup.py --quiet build_ext --inplace 2>$(VENV)/compiled.log) || \
 	  echo "the tuple path could not be compiled, so it runs as Python: $(VENV)/compiled.log says why" >&2
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.

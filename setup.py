@@ -1,6 +1,6 @@
 """Compiles the tuple path, where a C compiler is there; else it runs as the Python that it is. `pyproject.toml` has all the rest.
 
-With STORMSPARK_PURE set nothing is compiled: that makes the wheel that works everywhere.
+With STORMSPARK_PURE set (to 1, say, and not to 0) nothing is compiled: that makes the wheel that works everywhere.
 
     python setup.py build_ext --inplace
 
@@ -9,6 +9,7 @@ compiles in a checkout, beside the sources, what is not compiled yet or was edit
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -69,7 +70,8 @@ class BuildTuplePath(build_ext):
         lock = Path("build", "in-place.lock")
         lock.parent.mkdir(exist_ok=True)
         with lock.open("w") as locked:
-            fcntl.flock(locked, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):  # some network file systems have no locks: compile without one
+                fcntl.flock(locked, fcntl.LOCK_EX)
             outdated = in_place.outdated(CHECKOUT, names)  # another process may have compiled them meanwhile
             if not outdated:
                 return
@@ -165,7 +167,7 @@ def load_in_place() -> ModuleType:
 
 def extensions() -> list[Extension]:
     """The modules to compile."""
-    if os.environ.get("STORMSPARK_PURE"):
+    if load_in_place().is_set(os.environ.get("STORMSPARK_PURE")):
         return []
     return [Extension(source[:-3].replace("/", "."), [source], optional=True) for source in SOURCES]
 

@@ -114,6 +114,8 @@ class Attempt:
     #: How long a connection between two hosts may be silent.
     silence_secs: float = SILENCE_SECS
     partitions: int = 0
+    #: Whether the driver runs no compiled modules on purpose: a variable of its environment that no other host has.
+    sources: bool = False
 
     def workers_of(self, partition: int) -> range:
         """Return the workers whose frames are in a partition."""
@@ -540,6 +542,7 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
         bind=bind,
         ports=attempt.ports,
         silence_secs=attempt.silence_secs,
+        sources=attempt.sources,
     )
     try:
         start(launch, attempt.start_timeout_secs)

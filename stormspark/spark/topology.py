@@ -90,6 +90,7 @@ from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
+from stormspark.tuple_path import wants_sources
 from stormspark.worker.busy import Busy
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.round_orders import EarlierAttempts
@@ -905,6 +906,7 @@ class SparkTopology(TopologyHandle):
             start_timeout_secs=self._settings.worker_start_timeout_secs,
             ports=self._network.worker_ports,
             silence_secs=self._network.silence_secs,
+            sources=wants_sources(),
         )
 
 

@@ -6,9 +6,9 @@ The *tuple path* is the code that runs once per tuple, in the modules that `MODU
 without compilation. A .pxd file beside each module has the C types of the module's objects and variables. With this file, Cython
 makes an extension module from the same source.
 
-The sources run where nothing is compiled, where STORMSPARK_PURE is set in the environment, and in a checkout in which something
-was edited since it was compiled (`stormspark.tuple_path.in_place`). `stormspark` imports this module before all others, because
-they may import the tuple path.
+The sources run where nothing is compiled, where STORMSPARK_PURE is set in the environment (0 is as if it was not), and in a
+checkout in which something was edited since it was compiled (`stormspark.tuple_path.in_place`). `stormspark` imports this module
+before all others, because they may import the tuple path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from stormspark.tuple_path import in_place
 
-__all__ = ["MODULES", "NEVER_COMPILED", "compiled", "why_sources"]
+__all__ = ["MODULES", "NEVER_COMPILED", "PURE", "compiled", "wants_sources", "why_sources"]
 
 #: The compiled modules. Each of them has a .pxd beside it, and says so in its first lines.
 MODULES = (
@@ -46,11 +46,19 @@ NEVER_COMPILED = (
     "stormspark.worker.tuples.edges",
 )
 
+#: The environment variable that keeps compiled modules from running, and ``setup.py`` from compiling.
+PURE = "STORMSPARK_PURE"
+
+
+def wants_sources() -> bool:
+    """Return whether this process's environment says that nothing compiled should run."""
+    return in_place.is_set(os.environ.get(PURE))
+
 
 def compiled() -> bool:
     """Return whether the whole tuple path is compiled. A path that is compiled only in part is slower than plain Python."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
-    return not any(origin.endswith(".py") for origin in found)
+    return not any(origin.endswith((".py", ".pyc")) for origin in found)
 
 
 def why_sources() -> str | None:
@@ -59,8 +67,6 @@ def why_sources() -> str | None:
 
 
 _CHECKOUT = Path(__file__).parents[2]
-_WHY_SOURCES = (
-    "STORMSPARK_PURE is set" if os.environ.get("STORMSPARK_PURE") else in_place.why_outdated(_CHECKOUT)
-)
+_WHY_SOURCES = f"{PURE} is set" if wants_sources() else in_place.why_outdated(_CHECKOUT)
 if _WHY_SOURCES is not None:
     sys.meta_path.insert(0, in_place.Sources({*MODULES, *in_place.compiled_names(_CHECKOUT)}))

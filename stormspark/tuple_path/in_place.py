@@ -3,7 +3,8 @@
 Python takes an extension module before the source that lies beside it, also if that source is another by now. So whoever compiles
 in place writes a *mark*: a file with the hashes of the sources, and of what was made from them. Each process compares the sources
 with the mark when it imports stormspark, which takes a millisecond. If one differs, `Sources` leads to all the sources: what a
-developer edits is what runs. Compiled modules without a mark are those of a wheel, which nobody edits.
+developer edits is what runs. Compiled modules without a mark are those of a wheel, which nobody edits. In a checkout, they were
+brought from elsewhere, and nobody knows from which sources they are.
 
 There is a mark for each Python, because each compiles for itself. A checkout may also be shared with a container or a host that
 has another C library, under which the compiled modules have the same names and can't be loaded. So the mark says where they were
@@ -16,11 +17,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Sequence
-from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Sources", "begin", "compiled_names", "end", "outdated", "why_outdated"]
+__all__ = ["Sources", "begin", "compiled_names", "end", "is_set", "outdated", "why_outdated"]
 
 _PACKAGE = "stormspark"
 #: How this Python's compiled modules end, such as ``.cpython-311-x86_64-linux-gnu.so``.
@@ -28,6 +37,19 @@ _SUFFIX = EXTENSION_SUFFIXES[0]
 _MARK = f"{_PACKAGE}/.compiled{_SUFFIX}.json"
 #: Each compiled module is made from these, too.
 _LIST, _RECIPE = f"{_PACKAGE}/tuple_path/__init__.py", "setup.py"
+#: They lie beside the package in a checkout, and not where a wheel is installed.
+_OF_A_CHECKOUT = (_RECIPE, "pyproject.toml")
+#: What runs where compiled modules don't: a source, or what Python has made from it where there are no sources.
+_LOADERS = ((SourceFileLoader, SOURCE_SUFFIXES), (SourcelessFileLoader, BYTECODE_SUFFIXES))
+
+
+def is_set(value: str | None) -> bool:
+    """Whether STORMSPARK_PURE says that nothing compiled should run.
+
+    >>> [is_set(value) for value in ("1", "yes", "0", "", None)]
+    [True, True, False, False, False]
+    """
+    return (value or "0").strip() != "0"
 
 
 class Sources:
@@ -43,7 +65,7 @@ class Sources:
         if name not in self._names or not path or not all(os.path.isdir(folder) for folder in path):
             return None  # there are no compiled modules in an archive
         for folder in path:
-            finder = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
+            finder = FileFinder(folder, *_LOADERS)
             if (spec := finder.find_spec(name)) is not None:
                 return spec
         msg = f"No module named {name!r}"  # a compiled module whose source is gone
@@ -63,7 +85,8 @@ def why_outdated(checkout: Path) -> str | None:
     """Return why what was compiled in place must not run; None if it may, or if nothing was compiled in place."""
     mark = _read(checkout)
     if mark is None:
-        return None
+        brought = _brought(checkout)
+        return f"{brought[0]} was not compiled in this checkout: make setup" if brought else None
     if not mark.sources:
         return "its compilation in this checkout has not ended: make setup"
     if mark.system != _system():
@@ -79,8 +102,9 @@ def why_outdated(checkout: Path) -> str | None:
 
 def compiled_names(checkout: Path) -> list[str]:
     """Return the modules that were compiled in place."""
-    mark = _read(checkout) or _Mark({}, {})
-    return [file.removesuffix(_SUFFIX).replace("/", ".") for file in mark.compiled]
+    mark = _read(checkout)
+    files = _brought(checkout) if mark is None else mark.compiled
+    return [file.removesuffix(_SUFFIX).replace("/", ".") for file in files]
 
 
 def outdated(checkout: Path, names: Collection[str]) -> list[str]:
@@ -137,6 +161,14 @@ def _sources(checkout: Path) -> list[str]:
 
 def _path_of(name: str, suffix: str) -> str:
     return name.replace(".", "/") + suffix
+
+
+def _brought(checkout: Path) -> list[str]:
+    """Return the compiled modules in a checkout that has no mark; none where a wheel is installed."""
+    if not all((checkout / file).exists() for file in _OF_A_CHECKOUT):
+        return []
+    found = (checkout / _PACKAGE).rglob(f"*{_SUFFIX}")
+    return sorted(file.relative_to(checkout).as_posix() for file in found)
 
 
 def _changed(checkout: Path, mark: _Mark) -> list[str]:

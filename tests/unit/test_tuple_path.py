@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stormspark.tuple_path import in_place
+from stormspark.tuple_path import PURE, in_place, wants_sources
 
 ROOT = Path(__file__).parents[2]
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -202,6 +203,43 @@ def test_the_finder_leads_to_the_sources(checkout: Path) -> None:
         sources.find_spec("stormspark.acker.tree", [folder])
 
 
+def test_what_was_copied_into_a_checkout_without_its_mark_does_not_run(checkout: Path) -> None:
+    """Nobody knows from which sources it is. Beside no recipe to compile it, it is what a wheel has installed."""
+    (checkout / "stormspark" / f".compiled{SUFFIX}.json").unlink()
+    assert in_place.why_outdated(checkout) is None
+    assert in_place.compiled_names(checkout) == []
+    write(checkout / "pyproject.toml", "")
+    assert in_place.why_outdated(checkout) == f"{TREE}{SUFFIX} was not compiled in this checkout: make setup"
+    assert in_place.compiled_names(checkout) == NAMES
+    assert in_place.outdated(checkout, NAMES) == NAMES
+    assert compile_in(checkout) == NAMES
+    assert in_place.why_outdated(checkout) is None
+
+
+def test_where_there_are_no_sources_what_python_made_of_them_runs(checkout: Path) -> None:
+    """An installation may have been stripped of its sources."""
+    folder = checkout / "stormspark" / "acker"
+    source = checkout / f"{TREE}.py"
+    source.write_text("value = 1")
+    py_compile.compile(str(source), str(source.with_suffix(".pyc")))
+    source.unlink()
+    spec = in_place.Sources(NAMES).find_spec("stormspark.acker.tree", [str(folder)])
+    assert spec is not None
+    assert spec.origin == str(source.with_suffix(".pyc"))
+
+
+@pytest.mark.parametrize(
+    ("value", "sources"), [("1", True), ("true", True), ("0", False), ("", False), (None, False)]
+)
+def test_which_values_ask_for_sources(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, sources: bool
+) -> None:
+    monkeypatch.delenv(PURE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(PURE, value)
+    assert wants_sources() is sources
+
+
 # -- with a compiler -----------------------------------------------------------------------------------------------
 
 
@@ -260,6 +298,7 @@ def test_it_is_compiled_edited_and_compiled_again(project: Path) -> None:
     source = project / "stormspark" / "acker" / "tree.py"
     assert answer(project) == "1 so None"
     assert answer(project, STORMSPARK_PURE="1") == "1 py STORMSPARK_PURE is set"
+    assert answer(project, STORMSPARK_PURE="0") == "1 so None"
     assert build(project) == "", "there is nothing to do"
     source.write_text("def answer():\n    return 2\n")
     os.utime(source, ns=(1, 1))
@@ -273,6 +312,20 @@ def test_it_is_compiled_edited_and_compiled_again(project: Path) -> None:
     )
     assert answer(project) == "3 py None"
     assert extensions(project) - {file for file in extensions(project) if file.startswith("build/")} == set()
+
+
+@pytest.mark.slow
+def test_it_is_compiled_on_a_file_system_without_locks(project: Path) -> None:
+    """As on some network file systems."""
+    (project / f"{TREE}{SUFFIX}").unlink()
+    write(
+        project / "without" / "sitecustomize.py",
+        "import errno, fcntl\n"
+        "def flock(*_): raise OSError(errno.ENOLCK, 'No locks available')\n"
+        "fcntl.flock = flock\n",
+    )
+    assert "compiling 1 of 1 modules" in build(project, PYTHONPATH=str(project / "without"))
+    assert answer(project) == "1 so None"
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from stormspark.tuple_path import PURE
 from stormspark.worker.host.addresses import ANY_PORT, Ports
 from stormspark.worker.host.connection import SILENCE_SECS
 from stormspark.worker.host.key import Key
@@ -79,6 +80,8 @@ class Launch(NamedTuple):
     bind: str | None = None
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS
+    #: Whether the driver runs no compiled modules on purpose, which then goes for its workers on any host.
+    sources: bool = False
 
 
 def start(launch: Launch, timeout_secs: float) -> None:
@@ -92,6 +95,8 @@ def start(launch: Launch, timeout_secs: float) -> None:
     }
     environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
+    if launch.sources:
+        environment[PURE] = "1"
     # With -P the working directory is on the worker's module path only if it is on the module path of this process. The
     # arguments after the module are only for people who list processes with `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]

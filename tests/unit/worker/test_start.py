@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from stormspark import private_files
-from stormspark.worker.host import process
+from stormspark.tuple_path import PURE
+from stormspark.worker.host import launch, process
 from stormspark.worker.host.launch import Launch
 from stormspark.worker.host.link import Endpoint
 
@@ -28,7 +29,7 @@ def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(private_files, "user_name", lambda uid=None: "spark")
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr(process, "become_watched", lambda launch, output: None)
+    monkeypatch.setattr(process, "become_watched", lambda order, output: None)
 
     def start(*told: Any) -> SimpleNamespace:
         started.append(told)
@@ -38,24 +39,24 @@ def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, log_folder: str | None) -> Launch:
-    launch = Launch("words", 0, 0, 0, 0, Endpoint("", None), b"key", None, log_folder)  # type: ignore[arg-type]
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pickle.dumps(launch))))
+    order = Launch("words", 0, 0, 0, 0, Endpoint("", None), b"key", None, log_folder)  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pickle.dumps(order))))
     process.main()
-    return launch
+    return order
 
 
 def test_its_logs_are_by_default_in_a_folder_of_its_own_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not of the driver's: that one is refused to it, or, where the worker comes first, to the driver."""
-    launch = run(monkeypatch, None)
-    assert started == [(launch, tmp_path / "stormspark-logs-spark" / "words")]
+    order = run(monkeypatch, None)
+    assert started == [(order, tmp_path / "stormspark-logs-spark" / "words")]
     assert (tmp_path / "stormspark-logs-spark" / "words").stat().st_mode & 0o777 == 0o700
 
 
 def test_its_logs_are_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = run(monkeypatch, str(tmp_path / "logs"))
-    assert started == [(launch, tmp_path / "logs")]
+    order = run(monkeypatch, str(tmp_path / "logs"))
+    assert started == [(order, tmp_path / "logs")]
     assert not (tmp_path / "stormspark-logs-spark").exists()
 
 
@@ -68,3 +69,18 @@ def test_a_folder_that_can_not_be_used_is_reported_with_its_host(
     ):
         run(monkeypatch, None)
     assert started == []
+
+
+@pytest.mark.parametrize("sources", [False, True])
+def test_it_runs_the_sources_where_the_driver_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: bool
+) -> None:
+    """Its host knows nothing of the driver's environment."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho {PURE}=${PURE} > {tmp_path / 'told'}\nprintf up\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.delenv(PURE, raising=False)
+    told = Launch("words", 0, 0, 0, 0, Endpoint("", None), b"key", None, None, sources=sources)  # type: ignore[arg-type]
+    launch.start(told, 60)
+    assert (tmp_path / "told").read_text().strip() == f"{PURE}={'1' if sources else ''}"
