@@ -169,7 +169,22 @@ def _advice(class_name: str, name: str) -> str:
     ]
     asked = f"Did you mean {' or '.join(like)}? " if like else ""
     how = _how_to_register(class_name)
+    if (module := _own_module(class_name)) is not None:
+        return (
+            f"{asked}If it is a class in Python, there is no module {module}, neither beside the YAML nor in this Python: put "
+            f"{module}.py beside the YAML. If not, {how}"
+        )
     return f"{asked}Name a Python class by its dotted path, or {how}"
+
+
+def _own_module(class_name: str) -> str | None:
+    """Return the module in which a user would look for this class; None if the name looks like one of Java's.
+
+    >>> _own_module("my_bolts.ShoutBolt"), _own_module("com.acme.ShoutBolt")
+    ('my_bolts', None)
+    """
+    module, dot, name = class_name.partition(".")
+    return module if dot and name.isidentifier() and module.isidentifier() else None
 
 
 def _how_to_register(class_name: str) -> str:

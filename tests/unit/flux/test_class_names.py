@@ -82,6 +82,10 @@ def test_what_can_t_be_registered_is_refused(name, factory):
         ),
         ("tests.unit.flux.parts.NOT_CALLABLE", "must be a class or a function, got 7 of type int"),
         ("io.acme.MyBolt", "no Python is known for the class io.acme.MyBolt"),
+        (
+            "my_bolts.Shout",
+            "there is no module my_bolts, neither beside the YAML nor in this Python: put my_bolts.py beside",
+        ),
         ("no such thing", "no Python is known for the class no such thing"),
         ("..", "no Python is known"),
     ],
