@@ -45,7 +45,10 @@ def check_spark(*, is_needed: bool = True) -> Result:
         told = str(missing("pyspark", "the Spark engine"))
         text, _, advice = told.partition(": ")
         home = os.environ.get("SPARK_HOME")
-        if home:
+        there = _release_of(Path(home)) if home else None
+        if there is not None and _is_too_old(there):
+            advice += f" (and SPARK_HOME={home} is Spark {there}, which is too old: unset it then)"
+        elif home:
             zipped = f"$(echo {home}/python/lib/py4j-*.zip)"
             advice += f", or let this Python see that of SPARK_HOME: PYTHONPATH={home}/python:{zipped}"
         if is_needed:
@@ -53,13 +56,17 @@ def check_spark(*, is_needed: bool = True) -> Result:
         return Result("Spark", Status.NOTE, "not installed, so only the local engine runs here", advice)
     folder, version = found
     release = tuple(_numbers(version)[:2])
-    if release and release < LEAST_SPARK:
-        return Result(
-            "Spark",
-            Status.FAILED,
-            f"stormspark needs Spark {'.'.join(map(str, LEAST_SPARK))} or later, but PySpark is {version} ({folder})",
-            f"use a cluster with such a Spark; for a Spark on this host: pip install --upgrade '{SPARK_RANGE}' '{DELTA_RANGE}'",
-        )
+    installed = version_of("pyspark")
+    is_hidden = installed is not None and installed != version
+    if _is_too_old(version):
+        least = ".".join(map(str, LEAST_SPARK))
+        text = f"stormspark needs Spark {least} or later, but PySpark is {version} ({folder})"
+        install = f"pip install --upgrade '{SPARK_RANGE}' '{DELTA_RANGE}'"
+        advice = f"use a cluster with such a Spark; for a Spark on this host: {install}"
+        if installed is not None and is_hidden and not _is_too_old(installed):
+            text += f", which hides the installed PySpark {installed}"
+            advice = "take that folder off PYTHONPATH"  # pip would find that all is well
+        return Result("Spark", Status.FAILED, text, advice)
     if first_missing(["py4j"]) is not None:
         archive = next((folder.parent / "lib").glob("py4j-*.zip"), None)
         return Result(
@@ -68,8 +75,7 @@ def check_spark(*, is_needed: bool = True) -> Result:
             f"PySpark {version} ({folder}) does not find py4j, which is a part of it",
             f"put {archive} on PYTHONPATH" if archive else "pip install py4j",
         )
-    installed = version_of("pyspark")
-    if installed is not None and installed != version:
+    if is_hidden:
         return Result(
             "Spark",
             Status.WARNING,
@@ -109,6 +115,24 @@ def _advice_on_delta(version: str, installed: str | None) -> str:
     return "pip install --upgrade --no-deps delta-spark, in the release for this Spark; or pip uninstall delta-spark"
 
 
+def _is_too_old(version: str) -> bool:
+    numbers = tuple(_numbers(version)[:2])
+    return bool(numbers) and numbers < LEAST_SPARK
+
+
+def _pyspark_for(release: str, otherwise: str) -> str:
+    """Say what to do if the PySpark here is for another release than that Spark: the Spark of a cluster stays, if it can be used.
+
+    >>> _pyspark_for("4.1.4", "unset it"), _pyspark_for("3.5.1", "unset it")
+    ("unset it, or get the PySpark for it: pip install 'pyspark==4.1.4'", 'unset it')
+    """
+    return (
+        otherwise
+        if _is_too_old(release)
+        else f"{otherwise}, or get the PySpark for it: pip install 'pyspark=={release}'"
+    )
+
+
 def _numbers(version: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", version)[:3]]
 
@@ -134,7 +158,7 @@ def check_spark_home(
                 "SPARK_HOME",
                 Status.WARNING,
                 f"not set, but the spark-submit on the PATH ({submit}) is Spark {release}, and PySpark is {pyspark_version}",
-                f"install pyspark=={release}, or take the other one off the PATH",
+                _pyspark_for(release, "take that one off the PATH"),
             )
         return Result("SPARK_HOME", Status.OK, "not set: Spark is PySpark's own")
     what_to_do = "unset it, or let it name the folder of a Spark"
@@ -152,7 +176,7 @@ def check_spark_home(
             "SPARK_HOME",
             Status.FAILED,
             f"SPARK_HOME={home} is Spark {release}, but this program has PySpark {pyspark_version}",
-            what_to_do,
+            _pyspark_for(release, what_to_do),
         )
     return Result("SPARK_HOME", Status.OK, f"{home} (Spark {release or 'of an unknown version'})")
 

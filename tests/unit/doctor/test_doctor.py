@@ -90,6 +90,8 @@ def test_two_sparks(tmp_path: Path, jar: str, status: Status) -> None:
     assert on_path.status is (Status.OK if status is Status.OK else Status.WARNING)
     if status is Status.FAILED:
         assert "but this program has PySpark 4.2.0" in result.found and result.advice.startswith("unset it")
+        for advice in (result.advice, on_path.advice):  # no advice to get a PySpark that is too old
+            assert ("pip install 'pyspark==4.1.4'" in advice) == ("4.1.4" in jar) and "3.5.1" not in advice
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,17 @@ def test_which_spark(monkeypatch: pytest.MonkeyPatch, version: str, status: Stat
     assert "stormspark[" not in result.advice
 
 
+def test_an_old_pyspark_hides_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the folder of a cluster's old Spark were on PYTHONPATH. The new one is installed, so pip would do nothing."""
+    monkeypatch.setattr("stormspark.doctor.spark.pyspark_found", lambda: (Path("/opt/old/pyspark"), "3.5.2"))
+    monkeypatch.setattr("stormspark.doctor.spark.version_of", lambda name: "4.2.0")
+    result = doctor.check_spark()
+    assert result.status is Status.FAILED and "hides the installed PySpark 4.2.0" in result.found
+    assert result.advice == "take that folder off PYTHONPATH"
+    monkeypatch.setattr("stormspark.doctor.spark.version_of", lambda name: "3.5.1")
+    assert "pip install --upgrade" in doctor.check_spark().advice
+
+
 def test_a_pyspark_without_its_py4j(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As if SPARK_HOME/python were on PYTHONPATH, and not the archive beside it."""
     monkeypatch.setitem(sys.modules, "py4j", None)
@@ -233,6 +246,15 @@ def test_delta_for_another_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.status is Status.WARNING and "is for another one (pyspark<4.1,>=4.0.1)" in result.found
     monkeypatch.setattr("stormspark.doctor.spark.metadata.requires", lambda name: ["pyspark<5,>=4.0"])
     assert doctor.check_spark().status is Status.OK
+
+
+def test_there_is_no_pyspark_and_an_old_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The PySpark in such a SPARK_HOME would be the next mistake."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    home = a_spark(tmp_path / "spark", "spark-core_2.12-3.5.1.jar")
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    advice = doctor.check_spark().advice
+    assert "is Spark 3.5.1, which is too old" in advice and "PYTHONPATH" not in advice
 
 
 def test_there_is_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
