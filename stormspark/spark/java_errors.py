@@ -90,6 +90,8 @@ def cause_in(text: str) -> str:
     'java.lang.A: [NO_TABLE] There is no table t. (caused by java.io.B: last)'
     >>> cause_in(': java.io.B: Cannot run program "./p": error=2, No file\n\tat x.Y\nCaused by: java.io.B: error=2, No file')
     'java.io.B: Cannot run program "./p": error=2, No file'
+    >>> cause_in("Caused by: spark.E: \nError from python worker:\n  no such file\nPYTHONPATH was:\n  /a.zip\n\tat x.Y")
+    'spark.E: Error from python worker: no such file'
     """
     causes = list(_CAUSE.finditer(text))
     if not causes:
@@ -100,4 +102,14 @@ def cause_in(text: str) -> str:
     if _FOR_USERS.search(causes[0]["cause"]) and last is not causes[0]:
         return f"{causes[0]['cause'].strip()} (caused by {last['cause'].strip()})"
     in_python = _IN_PYTHON.search(text, last.start("cause"))
-    return (last["cause"] if in_python is None else in_python["error"]).strip()
+    return in_python["error"].strip() if in_python is not None else _with_what_follows(last, text)
+
+
+def _with_what_follows(cause: re.Match[str], text: str) -> str:
+    """Return a cause with the lines below it as long as what there is ends with a colon, because then it says nothing yet."""
+    told = cause["cause"].strip()
+    for line in text[cause.end() :].splitlines():
+        if not told.endswith(":") or _FRAME.match(line):
+            break
+        told = f"{told} {line.strip()}".strip()
+    return told

@@ -42,6 +42,13 @@ _OF_FRONT_ENDS = {"heron", "heronpy", "petrel", "pyheron", "pystorm", "storm_thr
 _NOT_THE_USERS = {
     *sys.stdlib_module_names, *PACKAGES, *_OF_FRONT_ENDS, "__main__", "py4j", "pyspark", "stormspark",
 }  # fmt: skip
+#: What Spark says of a Python that ends at once, with what that wrote to its standard error.
+_DOES_NOT_START = re.compile(
+    r"Error from python worker:\n(.*\S.*?)\nPYTHONPATH was:.{0,9999}?reading the port number", re.DOTALL
+)
+_MAY_PASS = re.compile(
+    r"memory|temporarily|No space left|Too many open files|MemoryError|can't start new thread"
+)
 _ENVIRONMENT = "or ship an environment (venv-pack -o env.tar.gz; --archives env.tar.gz#env, PYSPARK_PYTHON=./env/bin/python)"
 
 
@@ -169,6 +176,9 @@ def explanation(error: str, python: str) -> str | None:
     ... # doctest: +ELLIPSIS
     "Spark's executors run Python 3.13 (python3), but this program runs Python 3...: set PYSPARK_PYTHON ..."
     >>> explanation("java.io.IOException: Broken pipe", "python3")
+
+    A Python that ends before it has reported its port says why on its standard error, which Spark hands on. If it lacks memory,
+    processes or files, the next one may start.
     """
     other = re.search(r"PYTHON_VERSION_MISMATCH\].*?(\d+\.\d+)", error, re.DOTALL)
     if other is not None:
@@ -182,6 +192,11 @@ def explanation(error: str, python: str) -> str | None:
     lacks = re.search(r"No module named '?([\w.]+)'?", error)
     if lacks is not None and lacks[1].partition(".")[0] in {*PACKAGES, "pandas", "pyspark", "stormspark"}:
         return _set_python(f"the Python of Spark's executors ({python}) has no {lacks[1].partition('.')[0]}")
+    told = _DOES_NOT_START.search(error)
+    if told is not None and not _MAY_PASS.search(told[1]):
+        lines = [line.strip() for line in told[1].splitlines() if line.strip()]
+        why = lines[-1 if "Traceback (most recent call last)" in told[1] else 0]
+        return _set_python(f"the Python of Spark's executors ({python}) does not start ({why})")
     return None
 
 

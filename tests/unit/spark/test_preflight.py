@@ -225,6 +225,41 @@ def test_what_may_get_better_does_not_stop_a_topology() -> None:
     preflight(Spark(error=RuntimeError("ExecutorLostFailure"))).run(ATTEMPT, 1)
 
 
+#: What Spark says of a Python that ends before it has reported its port.
+DOES_NOT_START = """: org.apache.spark.SparkException: Job aborted: Lost task 0.3: org.apache.spark.SparkException:\x20
+Error from python worker:
+  {}
+PYTHONPATH was:
+  /opt/pyspark.zip:/home/me
+org.apache.spark.SparkException: EOFException occurred while reading the port number from pyspark.daemon's stdout.
+\tat org.apache.spark.errors.SparkCoreErrors$.eofExceptionWhileReadPortNumberError(SparkCoreErrors.scala:55)
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            "/opt/p/bin/python3: error while loading shared libraries: libpython3.12.so.1.0: cannot open shared object file",
+            "error while loading shared libraries: libpython3.12.so.1.0",
+        ),
+        (
+            "Fatal Python error: init_fs_encoding\n  Traceback (most recent call last):\n  ModuleNotFoundError: no encodings",
+            "does not start (ModuleNotFoundError: no encodings)",
+        ),
+        ("OSError: [Errno 12] Cannot allocate memory", None),
+        ("BlockingIOError: [Errno 11] Resource temporarily unavailable", None),
+    ],
+)
+def test_a_python_that_does_not_start(written: str, told: str | None) -> None:
+    """Another attempt would find the same Python, unless it was the host that had no room for it."""
+    explained = explanation(DOES_NOT_START.format(written), "/opt/p/bin/python3")
+    assert (explained is not None) == (told is not None)
+    if told is not None and explained is not None:
+        assert explained.startswith("the Python of Spark's executors (/opt/p/bin/python3) does not start (")
+        assert told in explained and explained.rpartition(": ")[2].startswith("set PYSPARK_PYTHON")
+
+
 def test_a_topology_that_is_stopped_meanwhile_has_no_error() -> None:
     cancelled = RuntimeError("PYTHON_VERSION_MISMATCH] has different version: 3.6")
     preflight(Spark(error=cancelled), ended=True).run(ATTEMPT, 1)
