@@ -510,7 +510,8 @@ class QueryRun:
             writer = writer.trigger(availableNow=True)
             self._ticks_end = not TELLS_STARTS
         else:
-            interval = int(self.plan.settings.trigger_interval_ms)
+            # `Trigger.AvailableNow` has no interval, so what stands for it has none.
+            interval = 0 if self.available_now else int(self.plan.settings.trigger_interval_ms)
             writer = writer.trigger(processingTime=f"{interval} milliseconds")
         self._started.clear()
         try:

@@ -275,3 +275,30 @@ def test_what_spark_keeps_of_a_run_does_not_keep_the_run() -> None:
     assert is_gone() is None, error
     with pytest.raises(GateOpenedError):
         kept(MagicMock(), 8)
+
+
+@pytest.mark.parametrize(
+    ("tells_starts", "available_now", "expected"),
+    [
+        (False, False, {"processingTime": "700 milliseconds"}),
+        (False, True, {"processingTime": "0 milliseconds"}),
+        (True, False, {"processingTime": "700 milliseconds"}),
+        (True, True, {"availableNow": True}),
+    ],
+)
+def test_what_stands_for_available_now_does_not_wait_for_the_trigger_interval(
+    monkeypatch: pytest.MonkeyPatch, tells_starts: bool, available_now: bool, expected: dict[str, Any]
+) -> None:
+    frames, plan = MagicMock(), MagicMock(**{"settings.trigger_interval_ms": 700})
+    monkeypatch.setattr(query_run, "TELLS_STARTS", tells_starts)
+    for name, value in (("planned_offsets", []), ("open_sources", []), ("data_query", frames)):
+        monkeypatch.setattr(query_run, name, MagicMock(return_value=value))
+    monkeypatch.setattr(query_run, "Prolonging", MagicMock())
+    monkeypatch.setattr(query_run, "called_by_spark", MagicMock())
+    run = QueryRun.__new__(QueryRun)
+    run.feedback, run.plan, run.available_now = None, plan, available_now
+    run.session = run.limits = run.throttle = run.attempt = run.shared = MagicMock()  # type: ignore[assignment]
+    run._started = threading.Event()
+    run.start("checkpoint")
+    writer = frames.writeStream.queryName().foreachBatch().option()
+    assert writer.trigger.call_args.kwargs == expected
