@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
@@ -23,11 +23,12 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
 from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
+from stormspark.errors import CheckpointError
 from stormspark.launcher import in_databricks, is_url, on_databricks
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
-__all__ = ["CheckpointFolder", "local_path", "planned_offsets"]
+__all__ = ["CheckpointFolder", "PlannedOffset", "local_path", "planned_offsets"]
 
 
 def local_path(location: str) -> str | None:
@@ -45,19 +46,71 @@ def local_path(location: str) -> str | None:
     return None if is_url(location) else str(Path(location).absolute())
 
 
-def planned_offsets(session: SparkSession, checkpoint: str) -> list[str | None]:
+class PlannedOffset(NamedTuple):
+    """What the offset log has of one source, as the source has written it, and the file in which that is."""
+
+    file: str
+    text: str
+
+    def positions(self) -> dict[str, Any]:
+        """Return the offset if it is one of stormspark's own sources. Raises `CheckpointError` if it is cut off."""
+        try:
+            found = json.loads(self.text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            what_to_do = _what_to_do(self.file)
+            msg = (
+                f"{self.file} is cut off: expected an offset in JSON, but got {self.text[:80]!r}{what_to_do}"
+            )
+            raise CheckpointError(msg)
+        return found
+
+
+def planned_offsets(session: SparkSession, checkpoint: str) -> list[PlannedOffset | None]:
     """Return the offsets at which the last batch ends that a query has planned, one per source, in the order of its plan.
 
     They are as the log has them, because nobody but a source knows what its own are like. An offset is None if the source has
-    given nothing yet. The list is empty if there was no batch. Raises OSError.
+    given nothing yet. The list is empty if there was no batch. Raises `CheckpointError` if the log can't be read.
     """
-    folder = HadoopFolder(session, f"{checkpoint}/offsets")
-    batches = [int(name) for name in folder.names() if name.isdecimal()]
-    if not batches:
-        return []
+    place = f"{checkpoint}/offsets"
+    try:
+        folder = HadoopFolder(session, place)
+        batches = [int(name) for name in folder.names() if name.isdecimal()]
+        if not batches:
+            return []
+        place = f"{place}/{max(batches)}"
+        text = folder.read(str(max(batches))).decode(errors="replace")
+    except OSError as error:
+        what_to_do = _what_to_do(place)
+        msg = f"Spark's log of offsets {place} can't be read: {error}{what_to_do}"
+        raise CheckpointError(msg) from error
     # The first two lines are the log's version and the batch's settings.
-    offsets = folder.read(str(max(batches))).decode().split("\n")[2:]
-    return [None if offset == "-" else offset for offset in offsets]
+    version, *lines = text.split("\n")
+    if version != "v1" and version:
+        msg = (
+            f"{place} is of version {version[:20]!r}, and of Spark's logs of offsets before Spark 4.2 only 'v1' is known: go on "
+            f"with the Spark that wrote it, or begin with a new checkpoint folder"
+        )
+        raise CheckpointError(msg)
+    if len(lines) < 2 or not all(lines):
+        what_to_do = _what_to_do(place)
+        msg = f"{place} is cut off: expected a version, settings and offsets in a line each, but got {text[:80]!r}{what_to_do}"
+        raise CheckpointError(msg)
+    return [None if offset == "-" else PlannedOffset(place, offset) for offset in lines[1:]]
+
+
+def _what_to_do(file: str) -> str:
+    """Return what helps against a file that Spark could not write whole."""
+    folder, _, batch = file.rpartition("/")
+    if not batch.isdecimal():
+        return ""
+    commits = folder.removesuffix("offsets") + "commits"
+    return (
+        f". Spark writes it before it runs batch {batch}, and a full disk or a host that dies can leave a part of it. If there "
+        f"is no {commits}/{batch}, delete the file and .{batch}.crc beside it, and the batch is planned anew; otherwise take "
+        f"the checkpoint from a copy, or begin with a new one"
+    )
 
 
 class CheckpointFolder:

@@ -25,7 +25,6 @@ is replayed. The driver closes those of lost workers, and the other workers clos
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -316,11 +315,14 @@ class DurableAcker:
         )
 
     def _planned(self) -> dict[str, int] | None:
-        """Return the offset of the last batch that the acker query has planned, if Spark does not tell it to the source."""
+        """Return the offset of the last batch that the acker query has planned, if Spark does not tell it to the source.
+
+        Raises `CheckpointError` if Spark's log of it can't be read.
+        """
         if TELLS_STARTS:
             return None
         found = planned_offsets(self._session, self._folder.acker_query)
-        return json.loads(found[0]) if found and found[0] else None
+        return found[0].positions() if found and found[0] else None
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
         """Deal with the records that the watermark has passed. All of them should be closed (see the module docstring)."""

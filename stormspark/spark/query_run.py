@@ -37,7 +37,7 @@ from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError, FencedError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.plan.explain import superstep_names
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.spark.checkpoint_folder import planned_offsets
+from stormspark.spark.checkpoint_folder import PlannedOffset, planned_offsets
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
@@ -494,7 +494,7 @@ class QueryRun:
         """Start the query from its checkpoint."""
         if self.feedback is not None:
             self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
-        planned: Sequence[str | None] = ()
+        planned: Sequence[PlannedOffset | None] = ()
         if not TELLS_STARTS:
             planned = planned_offsets(self.session, checkpoint)
             self.session.conf.set(AVAILABLE_NOW, self.available_now)

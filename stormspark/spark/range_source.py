@@ -20,13 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from stormspark.api import SourceProgress
+from stormspark.spark.checkpoint_folder import PlannedOffset
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS, FEEDBACK
 from stormspark.spark.versions import LimitedReader
 
 __all__ = ["AVAILABLE_NOW", "PLANNED", "RangePlanner", "range_stream"]
 
 #: Settings of the session for the next stream, before Spark 4.2: the end of the last batch that an earlier run has planned, as
-#: JSON; and whether the stream ends with what is there now.
+#: JSON of a `PlannedOffset`; and whether the stream ends with what is there now.
 PLANNED, AVAILABLE_NOW = "stormspark.source.planned", "stormspark.source.available.now"
 
 _Positions = dict[str, Any]
@@ -152,7 +153,8 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
     """Make the streaming DataFrame of a planner's ranges.
 
     The planner gets the tasks' progress, which comes from `stormspark.spark.feedback`. If ``stormspark.component.tasks`` gives
-    the number of tasks, Spark has one partition for all ranges of the same task.
+    the number of tasks, Spark has one partition for all ranges of the same task. Raises `CheckpointError` if the offset log that
+    Spark before 4.2 left is cut off.
     """
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
@@ -164,7 +166,7 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
         component,
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
-        json.loads(planned) if planned else None,
+        PlannedOffset(*json.loads(planned)).positions() if planned else None,
         spark.conf.get(AVAILABLE_NOW, None) == "true",
     )
     # Each spout gets a class of its own, which holds the settings. If the settings were passed as options, Spark would show them,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, VariantType
 
 from stormspark.api import SourceSpout
-from stormspark.errors import InvalidTopologyError, StormsparkError, UnsupportedEnvironmentError
+from stormspark.errors import (
+    CheckpointError,
+    InvalidTopologyError,
+    StormsparkError,
+    UnsupportedEnvironmentError,
+)
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+from stormspark.spark.checkpoint_folder import PlannedOffset
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
 from stormspark.spark.java_errors import in_full
 from stormspark.spark.range_source import PLANNED
@@ -53,20 +60,24 @@ class SourceStream:
 
 
 def open_sources(
-    plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits, planned: Sequence[str | None] = ()
+    plan: PhysicalPlan,
+    session: SparkSession,
+    limits: TriggerLimits,
+    planned: Sequence[PlannedOffset | None] = (),
 ) -> list[SourceStream]:
     """Give each source spout its limit, and ask it for its DataFrame.
 
     ``planned`` are the offsets of the last batch that was planned, one for each source in the order of the query's plan; the
     first one is that of the ticks. They are for Spark before 4.2, and may be missing.
-    Raises `InvalidTopologyError`, which names the component and the user's line.
+    Raises `InvalidTopologyError`, which names the component and the user's line, and `CheckpointError` for an offset that is cut
+    off.
     """
     found: list[SourceStream] = []
     place = 1
     for component in plan.sources:
         if not TELLS_STARTS:
             offset = planned[place] if place < len(planned) else None
-            session.conf.set(PLANNED, offset or "")
+            session.conf.set(PLANNED, json.dumps(offset) if offset else "")
         source = _opened(component, plan, session, limits)
         found.append(source)
         place += number_of_streams(source.rows) if planned else 1
@@ -118,6 +129,8 @@ def _opened(
         spout.limit = limits.open(component.id, spout.per_trigger)
     try:
         rows: Any = spout.stream(session)
+    except CheckpointError:
+        raise
     except Exception as error:
         what_to_do = hint(str(error))
         msg = f"{place}: stream raised {in_full(error)}{what_to_do}"
