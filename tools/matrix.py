@@ -1,6 +1,9 @@
 """Runs tests on each version of Spark, Python, pandas and pyarrow that stormspark allows, and prints a table.
 
-    python -m tools.matrix --environments FOLDER [--only 4.0] [--smoke] [-- pytest's arguments]
+    python -m tools.matrix --environments FOLDER [--only 4.0] [--smoke | --ci] [-- pytest's arguments]
+
+With ``--ci``, two rows run side by side, one for each Spark that is older than the one of all other tests, and fewer tests. Such
+a row takes the Python that runs this if its own is not on the machine.
 
 Each row has an environment of its own in the folder, which is kept: the next run installs nothing. An environment is made again
 when its versions or ``pyproject.toml`` change. A row whose Python is not on this machine is skipped, and the table says so.
@@ -19,10 +22,11 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["ROWS", "Row", "Run", "requirements", "table"]
+__all__ = ["ROWS", "Row", "Run", "environment", "python_for", "release", "requirements", "table"]
 
 _ROOT = Path(__file__).parents[1]
 #: What the tests of a run don't need.
@@ -46,6 +50,16 @@ _SMOKE = {
         "tests/unit/metrics",
     ],
 }
+#: A word count on each engine; on Spark with two workers, and one whose driver ends and goes on. None of them needs Maven.
+_CI = {
+    "local": ["tests/unit/test_readme.py", "tests/unit/spark/test_versions.py"],
+    "spark": [
+        "tests/spark/test_versions.py",
+        "tests/spark/test_word_count.py::test_counts_are_exact_on_any_number_of_workers[2-0]",
+        "tests/spark/test_durable_acker.py::test_a_new_driver_goes_on_with_what_was_open[1]",
+    ],
+}
+_FOR_CI = {"LONG_TESTS": "1", "WITHOUT_CONNECTORS": "1"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,11 +103,25 @@ def _pin(version: str) -> str:
 ROWS = (
     Row("4.0.1", "3.11", pandas="2.2.3", pyarrow="18.0.0", delta="4.4.0"),
     Row("4.0", "3.12", pandas="2.3", pyarrow="20", delta="4.4.0"),
+    Row("4.0", "3.13", pandas="2.3", pyarrow="", delta="4.4.0"),
+    Row("4.1", "3.11", pandas="2.2.3", pyarrow="18.0.0", delta="4.4.0"),
     Row("4.1", "3.12", pandas="2.3", pyarrow="", delta="4.4.0"),
+    Row("4.1", "3.13", pandas="2.3", pyarrow="", delta="4.4.0"),
     Row("4.2.0", "3.11", pandas="2.3", pyarrow="", delta="4.4.0"),
+    Row("4.2.0", "3.12", pandas="3", pyarrow="", delta="4.4.0"),
     Row("4.2.0", "3.13", pandas="2.3", pyarrow="", delta="4.4.0"),
     Row("4.2.0", "3.14", pandas="3", pyarrow="", delta="4.4.0"),
 )
+
+#: The names of the rows for CI.
+_CI_ROWS = ("spark-4.0-python-3.12-pandas-2.3", "spark-4.1-python-3.13-pandas-2.3")
+
+
+def rows_for_ci() -> list[Row]:
+    """Return one row for each Spark that is older than that of the other tests, with a Python that this machine has."""
+    own = "{}.{}".format(*sys.version_info)
+    rows = [row for row in ROWS if row.name in _CI_ROWS]
+    return [row if python_for(row.python) else dataclasses.replace(row, python=own) for row in rows]
 
 
 def requirements(row: Row, project: dict[str, object]) -> list[str]:
@@ -128,6 +156,8 @@ class Run:
     seconds: float = 0.0
     #: Why there are no numbers.
     why_not: str = ""
+    #: What pytest printed.
+    log: Path | None = None
 
     @property
     def is_good(self) -> bool:
@@ -177,8 +207,12 @@ def _is_python(path: str, version: str) -> bool:
     return ran.stdout.strip() == version
 
 
+class NotInstalledError(Exception):
+    """An environment can't be made."""
+
+
 def environment(row: Row, python: str, folder: Path) -> Path:
-    """Return the interpreter of the row's environment, which is made if it is not there. Raises `CalledProcessError`."""
+    """Return the interpreter of the row's environment, which is made if it is not there. Raises `NotInstalledError`."""
     with (_ROOT / "pyproject.toml").open("rb") as file:
         wanted = requirements(row, tomllib.load(file)["project"])
     digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
@@ -187,23 +221,46 @@ def environment(row: Row, python: str, folder: Path) -> Path:
     if mark.is_file() and mark.read_text() == digest:
         return interpreter
     print(f"{row.name}: installing into {place}", flush=True)
+    began = time.monotonic()
     shutil.rmtree(place, ignore_errors=True)
-    subprocess.run([python, "-m", "venv", place], check=True)
-    install = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([python, "-m", "venv", str(place)])
+    install = [
+        str(interpreter),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+    ]
     # With these, pip keeps the wheel that it makes of PySpark, and makes it once for all environments.
-    subprocess.run([*install, "setuptools", "wheel"], check=True)
-    subprocess.run([*install, *wanted], check=True)
+    _run([*install, "setuptools", "wheel"])
+    _run([*install, *wanted])
     mark.write_text(digest)
+    print(f"{row.name}: installed in {time.monotonic() - began:.0f} s", flush=True)
     return interpreter
 
 
-def tested(row: Row, engine: str, interpreter: Path, arguments: Sequence[str], folder: Path) -> Run:
-    """Run pytest, and count."""
+def _run(command: Sequence[str]) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        said = (ran.stderr or ran.stdout).strip()
+        print(said, file=sys.stderr, flush=True)
+        msg = f"not installed: {' '.join(command[1:4])}: {said.splitlines()[-1] if said else ran.returncode}"
+        if "No matching distribution" in said:
+            msg += " (is a package index in reach, and does it have this?)"
+        raise NotInstalledError(msg)
+
+
+def tested(
+    row: Row, engine: str, interpreter: Path, arguments: Sequence[str], folder: Path, more: Mapping[str, str]
+) -> Run:
+    """Run pytest, with ``more`` in its environment, and count."""
     report = folder / f"{row.name}-{engine}.xml"
     report.unlink(missing_ok=True)
     env = {key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "PYTHONHOME")}
-    # Archives of classes are those of one version of Spark.
-    env |= {"PYTHONPATH": str(_ROOT), "SPARK_SUBMIT_OPTS": ""}
+    # As in `tests.quick_jvm`, but its archives of classes are those of one version of Spark.
+    env |= {"PYTHONPATH": str(_ROOT), "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", **more}
     began = time.monotonic()
     command = [
         str(interpreter),
@@ -214,13 +271,14 @@ def tested(row: Row, engine: str, interpreter: Path, arguments: Sequence[str], f
         *_leaves_sockets(row),
         *arguments,
     ]
-    with (folder / f"{row.name}-{engine}.log").open("w") as log:
+    output = folder / f"{row.name}-{engine}.log"
+    with output.open("w") as log:
         ended = subprocess.run(
             command, cwd=_ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
         )
-    run = Run(row, engine, seconds=time.monotonic() - began)
+    run = Run(row, engine, seconds=time.monotonic() - began, log=output)
     if not report.is_file():
-        run.failed, run.why_not = 1, f"pytest ended with {ended.returncode}: read {log.name}"
+        run.failed, run.why_not = 1, f"pytest ended with {ended.returncode}: read {output}"
         return run
     suite = next(ET.parse(report).getroot().iter("testsuite"))
     numbers = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
@@ -229,35 +287,40 @@ def tested(row: Row, engine: str, interpreter: Path, arguments: Sequence[str], f
     return run
 
 
+def release(row: Row) -> tuple[int, ...]:
+    """Return the first two numbers of the row's Spark."""
+    return tuple(map(int, row.spark.split(".")[:2]))
+
+
 def _leaves_sockets(row: Row) -> list[str]:
     """Before 4.2, PySpark leaves the sockets of ``collect`` to the garbage collection, which makes warnings, and so errors."""
-    if tuple(map(int, row.spark.split(".")[:2])) >= (4, 2):
+    if release(row) >= (4, 2):
         return []
     return ["-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning"]
 
 
-def runs(rows: Sequence[Row], arguments: argparse.Namespace) -> Iterator[Run]:
-    """Yield what came of each row and engine."""
-    chosen = _SMOKE if arguments.smoke else _TESTS
+def runs_of(row: Row, arguments: argparse.Namespace) -> Iterator[Run]:
+    """Yield what came of a row on each engine."""
+    chosen = _CI if arguments.ci else _SMOKE if arguments.smoke else _TESTS
     folder = Path(arguments.environments).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    for row in rows:
-        python = python_for(row.python)
-        engines = [arguments.engine] if arguments.engine else list(chosen)
-        if python is None:
-            yield from (Run(row, engine, why_not=f"no Python {row.python} here") for engine in engines)
-            continue
-        try:
-            interpreter = environment(row, python, folder)
-        except subprocess.CalledProcessError as error:
-            why_not = f"not installed: {error.cmd[2:4]} ended with {error.returncode}"
-            yield from (Run(row, engine, failed=1, why_not=why_not) for engine in engines)
-            continue
-        for engine in engines:
-            tests = [*chosen[engine]] if not arguments.pytest else arguments.pytest
-            run = tested(row, engine, interpreter, tests, folder)
-            print(table([run]).splitlines()[-1], flush=True)
-            yield run
+    python = python_for(row.python)
+    engines = [arguments.engine] if arguments.engine else list(chosen)
+    if python is None:
+        yield from (Run(row, engine, why_not=f"no Python {row.python} here") for engine in engines)
+        return
+    try:
+        interpreter = environment(row, python, folder)
+    except NotInstalledError as error:
+        yield from (Run(row, engine, failed=1, why_not=str(error)) for engine in engines)
+        return
+    for engine in engines:
+        tests = [*chosen[engine]] if not arguments.pytest else arguments.pytest
+        run = tested(row, engine, interpreter, tests, folder, _FOR_CI if arguments.ci else {})
+        print(table([run]).splitlines()[-1], flush=True)
+        if run.failed and arguments.ci and run.log:
+            print(run.log.read_text(), file=sys.stderr, flush=True)
+        yield run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -266,14 +329,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--environments", required=True, metavar="FOLDER", help="where environments are kept")
     parser.add_argument("--only", default="", metavar="NAME", help="the rows with this text in their names")
     parser.add_argument("--engine", choices=list(_TESTS))
-    parser.add_argument("--smoke", action="store_true", help="a few tests for each row")
+    few = parser.add_mutually_exclusive_group()
+    few.add_argument("--smoke", action="store_true", help="a few tests for each row")
+    few.add_argument("--ci", action="store_true", help="fewer tests, for two rows, side by side")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, in the place of all tests")
     options = parser.parse_args(arguments)
-    rows = [row for row in ROWS if options.only in row.name]
+    rows = [row for row in (rows_for_ci() if options.ci else ROWS) if options.only in row.name]
     if not rows:
         names = ", ".join(row.name for row in ROWS)
         parser.error(f"no row has {options.only!r} in its name; there are {names}")
-    done = list(runs(rows, options))
+    # One row leaves a core idle for most of its time.
+    with ThreadPoolExecutor(len(rows) if options.ci else 1) as pool:
+        done = [run for some in pool.map(lambda row: list(runs_of(row, options)), rows) for run in some]
     print("\n" + table(done))
     return 0 if all(run.is_good for run in done) else 1
 
