@@ -13,12 +13,15 @@ import contextlib
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.private_files import is_private
 from stormspark.tuple_path import PURE
 from stormspark.worker.host.addresses import ANY_PORT, Ports
 from stormspark.worker.host.connection import SILENCE_SECS
@@ -36,6 +39,7 @@ __all__ = [
     "end_process",
     "own_folder",
     "start",
+    "worker_folder",
 ]
 
 #: The environment variable that keeps the original PYTHONPATH, because `start` replaces PYTHONPATH with the whole module path.
@@ -47,6 +51,10 @@ UP = b"up"
 
 #: The longest path of a folder for sockets, in characters. Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
 _LONGEST_FOLDER = 80
+#: What `own_folder` adds to a temporary folder has at most so many characters.
+_LONGEST_NAME = 30
+#: Where folders for sockets are if the name of the temporary folder is too long.
+_SHORT = "/tmp"
 
 
 class LaunchError(Exception):
@@ -121,11 +129,32 @@ def start(launch: Launch, timeout_secs: float) -> None:
 
 
 def own_folder(prefix: str, parent: str | None = None) -> Path:
-    """Make a new folder that only this user can enter, with a path that is short enough for a socket in it."""
+    """Make a new folder that only this user can enter, with a path that is short enough for a socket in it.
+
+    Raises `UnsupportedEnvironmentError` if no such folder can be made on this host.
+    """
     if parent is None:
+        # Python takes the folder in which a process runs if it can write to no other one. On YARN its name is long.
         temporary = tempfile.gettempdir()
-        parent = temporary if len(temporary) <= _LONGEST_FOLDER - 30 else "/tmp"
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))  # mode 0700
+        parent = temporary if len(temporary) <= _LONGEST_FOLDER - _LONGEST_NAME else _SHORT
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))  # mode 0700
+    except OSError as error:
+        msg = (
+            f"a socket needs a folder on host {socket.gethostname()}, and none can be made in {parent} ({error.strerror}): set "
+            f"TMPDIR to a folder on a local disk, with a name of at most {_LONGEST_FOLDER - _LONGEST_NAME} characters"
+        )
+        raise UnsupportedEnvironmentError(msg) from error
+
+
+def worker_folder(launch: Launch) -> Path:
+    """Make a worker's folder: beside nimbus's socket if the socket is on this host. When the driver ends, it removes everything
+    beside the socket, even the folder of a worker that was killed.
+
+    Raises the error of `own_folder`.
+    """
+    shared = os.path.dirname(launch.nimbus.unix)
+    return own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
 
 
 def end_process(process: ProcessId) -> None:

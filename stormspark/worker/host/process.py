@@ -35,7 +35,7 @@ from typing import NoReturn
 
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import is_private, make_log_folder
+from stormspark.private_files import make_log_folder
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import frames_from
 from stormspark.worker.core import Worker
@@ -51,7 +51,7 @@ from stormspark.worker.host.introduction import (
     introduce,
     unusable_logs,
 )
-from stormspark.worker.host.launch import Launch, own_folder
+from stormspark.worker.host.launch import Launch, worker_folder
 from stormspark.worker.host.lifeline import Lifeline
 from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
 from stormspark.worker.host.messages import (
@@ -100,7 +100,10 @@ def main() -> None:
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(unusable_logs(error))
     become_watched(launch, logs / _OUTPUT.format(launch.worker))
-    process = WorkerProcess(launch, logs)
+    try:
+        process = WorkerProcess(launch, logs)
+    except UnsupportedEnvironmentError as error:
+        sys.exit(str(error))
     try:
         process.run()
     except BaseException:
@@ -114,10 +117,7 @@ class WorkerProcess:
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs, self._pid = launch, logs, os.getpid()
         self._output = logs / _OUTPUT.format(launch.worker)
-        # This worker's folder is beside nimbus's socket if the socket is on this host. When the driver ends, it removes
-        # everything beside the socket, even the folder of a worker that was killed.
-        shared = os.path.dirname(launch.nimbus.unix)
-        self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
+        self._folder = worker_folder(launch)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
         self._exit_ordered = threading.Event()
         self._attempt = launch.attempt

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from stormspark import private_files
+from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.tuple_path import PURE
-from stormspark.worker.host import launch, process
-from stormspark.worker.host.launch import Launch
+from stormspark.worker.host import launch as launching
+from stormspark.worker.host import process
+from stormspark.worker.host.launch import Launch, own_folder
 from stormspark.worker.host.link import Endpoint
 
 started: list[tuple[Any, ...]] = []
@@ -82,5 +84,27 @@ def test_it_runs_the_sources_where_the_driver_does(
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.delenv(PURE, raising=False)
     told = Launch("words", 0, 0, 0, 0, Endpoint("", None), b"key", None, None, sources=sources)  # type: ignore[arg-type]
-    launch.start(told, 60)
+    launching.start(told, 60)
     assert (tmp_path / "told").read_text().strip() == f"{PURE}={'1' if sources else ''}"
+
+
+def test_without_a_folder_for_its_socket_it_says_which_one_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its temporary folder is the one in which the container of YARN runs, because ``/tmp`` can't be written to."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("container" * 10)))
+    monkeypatch.setattr(launching, "_SHORT", str(tmp_path / "none"))
+    with pytest.raises(UnsupportedEnvironmentError) as told:
+        own_folder("worker-0-")
+    assert str(told.value) == (
+        f"a socket needs a folder on host {socket.gethostname()}, and none can be made in {tmp_path / 'none'} (No such file or "
+        f"directory): set TMPDIR to a folder on a local disk, with a name of at most 50 characters"
+    )
+
+    def start(*_: Any) -> None:
+        own_folder("worker-0-")
+
+    monkeypatch.setattr(process, "WorkerProcess", start)
+    with pytest.raises(SystemExit, match="a socket needs a folder on host") as end:
+        run(monkeypatch, str(tmp_path / "logs"))
+    assert end.value.code == str(told.value), "in one line, without a traceback"
