@@ -17,12 +17,13 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["HOME", "Host", "Hosts"]
+__all__ = ["HOME", "NO_TEMPORARY", "Host", "Hosts"]
 
 _NETWORK = "10.78.0"
 #: What programs may look into and hosts do not share. ``/usr`` and ``/etc`` are the same on all, as on hosts of one image.
 _OF_ITS_OWN = ("/home", "/root", "/work", "/opt", "/var/tmp", "/dev/shm", "/mnt/shared")
 HOME = "/home/storm"
+NO_TEMPORARY = "none"
 #: Java is to start quickly. What it computes in these tests is little.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 _PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -42,7 +43,10 @@ class Host:
         self.start()
 
     def start(self, temporary: str = "") -> None:
-        """Switch it on. Its files are as they were. ``temporary`` is the size of a ``/tmp`` that has a limit, such as 64m."""
+        """Switch it on. Its files are as they were.
+
+        ``temporary`` is the size of a ``/tmp`` that has a limit, such as 64m, or `NO_TEMPORARY`: nobody can write to one.
+        """
         for name in ("home", "tmp", "logs"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         first = _init(self.name, self.folder, self._brings, temporary)
@@ -206,7 +210,9 @@ def _init(name: str, folder: Path, brings: Mapping[str, Path], temporary: str) -
     for place in _OF_ITS_OWN:
         if not place.startswith("/mnt/"):
             lines.append(f"[ ! -d {place} ] || mount -t tmpfs none {place}")
-    if temporary:
+    if temporary == NO_TEMPORARY:
+        lines += [f"mount -t tmpfs -o ro none {place}" for place in ("/tmp", "/var/tmp", "/dev/shm")]
+    elif temporary:
         lines.append(f"mount -t tmpfs -o size={temporary} none /tmp")
     for number, (inside, outside) in enumerate(binds):
         make = "mkdir -p" if outside.is_dir() else "touch"

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cluster.hosts import Hosts
-from tests.waiting import wait_for
+from tests.cluster.hosts import NO_TEMPORARY, Hosts
+from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -23,9 +23,11 @@ print('up', flush=True)
 while True:
     server.accept()[0].sendall(b'hello')
 """
-CLIENT = (
-    "import socket, sys; c = socket.create_connection((sys.argv[1], 7), 2); c.settimeout(2); print(c.recv(5))"
-)
+CLIENT = """
+import socket, sys
+client = socket.create_connection((sys.argv[1], 7), float(sys.argv[2]))
+sys.exit(client.recv(5) != b'hello')
+"""
 
 
 @pytest.fixture
@@ -47,8 +49,13 @@ def serve(hosts: Hosts, host: str) -> None:
     wait_for(lambda: hosts[host].said("server").count("up") > ups, message=lambda: hosts[host].said("server"))
 
 
-def hears(hosts: Hosts, host: str, other: str) -> bool:
-    return hosts[host].run(f'exec python3 -c "{CLIENT}" {other}', "client").wait() == 0
+def hears(hosts: Hosts, host: str, other: str, patience_secs: float = 2) -> bool:
+    return hosts[host].run(f'exec python3 -c "{CLIENT}" {other} {patience_secs}', "client").wait() == 0
+
+
+def wait_until_it_hears(hosts: Hosts, host: str, other: str) -> None:
+    """A host that has just asked in vain where the other one is may say for a moment that there is no way to it."""
+    wait_for(lambda: hears(hosts, host, other, PATIENCE_SECS), message=lambda: hosts[host].said("client"))
 
 
 def test_a_host_has_files_a_name_and_processes_of_its_own(hosts: Hosts) -> None:
@@ -63,13 +70,22 @@ def test_a_host_has_files_a_name_and_processes_of_its_own(hosts: Hosts) -> None:
     assert hosts["two"].said("looks again") == "mine\n", "its own"
 
 
+def test_a_host_may_have_no_temporary_folder(hosts: Hosts) -> None:
+    hosts["two"].kill()
+    hosts["two"].start(temporary=NO_TEMPORARY)
+    hosts["two"].run("touch /tmp/a /var/tmp/a /dev/shm/a; touch ~/a && ls ~", "looks").wait()
+    said = hosts["two"].said("looks").splitlines()
+    assert len([line for line in said if "Read-only file system" in line]) == 3, said
+    assert said[-1] == "a"
+
+
 def test_a_host_is_cut_off_and_joined_again(hosts: Hosts) -> None:
     serve(hosts, "two")
-    assert hears(hosts, "one", "two")
+    wait_until_it_hears(hosts, "one", "two")
     hosts["two"].cut()
     assert not hears(hosts, "one", "two")
     hosts["two"].join()
-    assert hears(hosts, "one", "two")
+    wait_until_it_hears(hosts, "one", "two")
 
 
 def test_all_of_a_host_ends_at_once_and_its_files_stay(hosts: Hosts) -> None:
@@ -85,7 +101,7 @@ def test_all_of_a_host_ends_at_once_and_its_files_stay(hosts: Hosts) -> None:
     hosts["two"].run("ls /tmp", "looks").wait()
     assert hosts["two"].said("looks") == "stays\n"
     serve(hosts, "two")
-    assert hears(hosts, "one", "two")
+    wait_until_it_hears(hosts, "one", "two")
 
 
 def test_nothing_is_left_if_the_process_that_made_hosts_is_killed(tmp_path: Path) -> None:
