@@ -37,8 +37,10 @@ from stormspark.extras import pyarrow as pa
 from stormspark.extras import pyarrow_compute as pc
 from stormspark.extras import pyarrow_fs as pafs
 from stormspark.extras import pyarrow_parquet as pq
+from stormspark.launcher import is_url
 
 __all__ = [
+    "DELTA_RS",
     "ORDER",
     "ROWS",
     "SCHEMA",
@@ -49,12 +51,15 @@ __all__ = [
     "RunWriter",
     "TaskChanges",
     "Wanted",
+    "advice_for",
     "changed_rows",
     "read_file",
     "rows_of",
     "write_changes",
 ]
 
+#: Schemes of URLs to which workers can write with delta-rs.
+DELTA_RS = {"file", "memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
 #: The kind of the tuples that windows hold (C41).
 WINDOW = "window"
 #: The kind for source rows whose tuples bolts still hold when their batch has ended.
@@ -212,16 +217,36 @@ def batch_of_changes(path: str) -> int | None:
     return int(found[2]) if found else None
 
 
+def advice_for(location: str) -> str:
+    """Say what to do about a URL that can't be read."""
+    if location.partition(":")[0].lower() not in DELTA_RS:
+        return (
+            "Spark writes state tables there, and delta-rs may not reach them. Read it with a Spark session that has Delta's "
+            "jars (stormspark.state(..., spark=spark)), and leave out the setting stormspark.state.table"
+        )
+    return (
+        "delta-rs needs its address and credentials in the environment, such as AWS_ENDPOINT_URL and AWS_ACCESS_KEY_ID. "
+        "If it has them: Restore _delta_log from a copy, or begin with a new checkpoint folder"
+    )
+
+
 class Folder:
-    """The table's folder: a local path, or a URL that delta-rs knows, with its ``storage_options``."""
+    """The table's folder: a local path, or a URL that delta-rs knows, with its ``storage_options``.
+
+    Raises `CheckpointError` for a URL that delta-rs does not know.
+    """
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
         self.options = dict(storage_options) if storage_options else None
-        self.local = None if "://" in location else Path(location)
+        self.local = None if is_url(location) else Path(location)
         self._remote = None
         if self.local is None:
-            self._remote = pafs.PyFileSystem(deltalake_fs.DeltaStorageHandler(location, self.options))
+            try:
+                self._remote = pafs.PyFileSystem(deltalake_fs.DeltaStorageHandler(location, self.options))
+            except Exception as error:  # of a place that delta-rs does not know, whatever it raises
+                msg = f"the state table {location} can't be read: {error}. {advice_for(location)}"
+                raise CheckpointError(msg) from error
 
     def create(self, path: str) -> Any:
         """Create a file to write to. The caller has to `close` it."""

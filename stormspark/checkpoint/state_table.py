@@ -50,6 +50,7 @@ from stormspark.checkpoint.state_files import (
     Folder,
     TaskChanges,
     Wanted,
+    advice_for,
     batch_of_changes,
     generation_of,
     missing,
@@ -501,10 +502,7 @@ class StateTable:
     def _damaged(self, why: str) -> CheckpointError:
         advice = "Restore _delta_log from a copy, or begin with a new checkpoint folder"
         if self._folder.local is None:
-            advice = (
-                "delta-rs needs its address and credentials in the environment, such as AWS_ENDPOINT_URL and AWS_ACCESS_KEY_ID. "
-                f"If it has them: {advice}"
-            )
+            advice = advice_for(self.location)
         return CheckpointError(f"the log of the state table {self.location} can't be read: {why}. {advice}")
 
     def _check_files(self, found: _Found) -> None:

@@ -42,7 +42,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from stormspark.checkpoint.handed_state import HandedRows, in_hand
 from stormspark.checkpoint.missing_batch import missing_batch
-from stormspark.checkpoint.state_files import ORDER, SCHEMA, ChangedRows, TaskChanges, rows_of
+from stormspark.checkpoint.state_files import DELTA_RS, ORDER, SCHEMA, ChangedRows, TaskChanges, rows_of
 from stormspark.checkpoint.table_of_spark import FORMAT, stand_in
 from stormspark.config import DELTA_PACKAGE
 from stormspark.errors import (
@@ -71,8 +71,6 @@ _ROWS_AT_ONCE = 8192
 _NOT_WRITTEN = "could not be written to"
 #: `open` tries this many times to write its entry while an earlier driver still writes.
 _TRIES = 10
-#: Schemes of URLs to which workers can write with delta-rs.
-_DELTA_RS = {"file", "memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
 _TABLE_SETTINGS = {
     "delta.checkpointInterval": "50",
     "delta.logRetentionDuration": "interval 1 days",
@@ -91,7 +89,7 @@ def is_for_spark(setting: str | None, location: str) -> bool:
     """
     scheme, colon, _ = location.partition(":")
     is_path = location.startswith("/") or not colon
-    reached = is_path or (scheme.lower() in _DELTA_RS and not on_databricks())
+    reached = is_path or (scheme.lower() in DELTA_RS and not on_databricks())
     return setting == "spark" or (setting is None and not reached)
 
 

@@ -174,3 +174,17 @@ def test_the_command_prints_a_table(tmp_path: Path):
     assert json.loads(line)["key"] in "ab"
     refused = CliRunner().invoke(main, ["state", str(tmp_path), "split"])
     assert refused.exit_code == 2 and "has no state of 'split'" in refused.output
+
+
+@pytest.mark.parametrize(
+    "place", ["hdfs://127.0.0.1:9/flow", "hdfs:/flow", "dbfs:/flow", "wasbs://box@account.example/flow"]
+)
+def test_a_place_that_spark_alone_writes_needs_a_session(place: str) -> None:
+    """The advice for a damaged table was given: begin with a new checkpoint folder. Nothing is wrong with this one."""
+    with pytest.raises(CheckpointError) as told:
+        stormspark.state(place, "count")
+    assert f"the state table {place}/stormspark/state can't be read: " in str(told.value)
+    assert "Read it with a Spark session that has Delta's jars (stormspark.state(..., spark=spark))" in str(
+        told.value
+    )
+    assert "new checkpoint" not in str(told.value)
