@@ -174,16 +174,18 @@ def check_ports() -> Result:
 
 
 def check_host_name() -> Result:
-    """Does this host know its own name? Spark asks for it when executors are on other hosts."""
+    """Does this host know its own name? Spark asks for it when it starts."""
     name = socket.gethostname()
     try:
         address = socket.gethostbyname(name)
     except OSError:
+        if (address := os.environ.get("SPARK_LOCAL_IP", "")) != "":
+            return Result("host name", Status.OK, f"{name} (SPARK_LOCAL_IP={address})")
         return Result(
             "host name",
             Status.WARNING,
-            f"this host's name {name} has no address, and executors on other hosts could not reach the driver by it",
-            "add it to /etc/hosts, or set spark.driver.host (and SPARK_LOCAL_IP) to an address that they reach",
+            f"this host's name {name} has no address, and without one Spark only starts with a local master",
+            "add it to /etc/hosts, or set SPARK_LOCAL_IP to an address of this host that the executors reach",
         )
     if address.startswith("127."):
         return Result(

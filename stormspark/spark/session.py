@@ -132,6 +132,8 @@ def local_session(
             "spark.driver.extraClassPath": str(jar),
             **_BARE_FILE_SYSTEM,
         }
+        if not _has_address():
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if master.startswith("local-cluster"):
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
@@ -171,6 +173,14 @@ def local_session(
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
+
+
+def _has_address() -> bool:
+    """Return whether this host's name has an address. Some containers' names have none, and then Spark does not start."""
+    try:
+        return bool(socket.gethostbyname(socket.gethostname()))
+    except OSError:
+        return False
 
 
 def say_where_the_jvm_logs(folder: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -453,3 +454,17 @@ def test_a_host_without_its_loopback_interface(tmp_path: Path) -> None:
     )
     results = {one["check"]: one for one in json.loads(done.stdout)}
     assert results["ports"]["status"] == "failed" and "ip link set lo up" in results["ports"]["advice"]
+
+
+def test_a_host_whose_name_has_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark does not start there, unless it is told an address, as `local_session` does for a local master."""
+
+    def unknown(name: str) -> str:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "gethostbyname", unknown)
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    told = doctor.check_host_name()
+    assert told.status is Status.WARNING and "Spark only starts with a local master" in told.found
+    monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.7")
+    assert doctor.check_host_name().status is Status.OK
