@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType
 
 from stormspark.spark import versions
-from stormspark.spark.versions import keys_of_partitions, repartition_by_id, with_arrow_column
+from stormspark.spark.checkpoint_folder import planned_offsets
+from stormspark.spark.versions import (
+    keys_of_partitions,
+    number_of_streams,
+    repartition_by_id,
+    with_arrow_column,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -76,3 +84,23 @@ def test_a_column_is_computed_from_record_batches(
         (3, "ccc", 6),
     ]
     assert [row["more"] for row in added.orderBy("`a.b`").collect()] == [{"x": 1}, None, {}]
+
+
+def test_a_plan_has_as_many_streams_as_spark_s_log_has_offsets(spark: SparkSession, tmp_path: Path) -> None:
+    """Where a plan reads one stream twice, too; and the log is read as each version of Spark writes it."""
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load().select("value")
+    rows.createOrReplaceTempView("numbers_of_streams")
+    with_x = "WITH x AS (SELECT * FROM numbers_of_streams) SELECT * FROM x"
+    plans = [
+        rows,
+        rows.union(rows),
+        spark.sql(with_x),
+        spark.sql(f"{with_x} UNION ALL SELECT * FROM x"),
+        spark.table("numbers_of_streams"),
+    ]
+    writer = reduce(DataFrame.union, plans).writeStream.format("noop").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", tmp_path.as_uri()).start()
+    query.awaitTermination()
+    logged = planned_offsets(spark, tmp_path.as_uri())
+    assert sum(map(number_of_streams, plans)) == len(logged)
+    assert all(offset is not None and "offset" in offset.positions() for offset in logged)
