@@ -42,6 +42,15 @@ FLOW = """
         builder.set_bolt("length", Length()).shuffle_grouping("words")
         return builder.create_topology("Wörter und Längen")
 """
+FLUX = """
+    name: "Wörter und Längen"
+    spouts:
+      - {id: words, className: stormspark.testing.TestWordSpout, constructorArgs: [4]}
+    bolts:
+      - {id: length, className: "zähler.schritte.Length"}
+    streams:
+      - {from: words, to: length, grouping: {type: SHUFFLE}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +82,18 @@ def streamparse_project(folder: Path) -> str:
     return "topologies/web_requests.py"
 
 
-@pytest.mark.parametrize("kind", [stormspark_file, streamparse_project])
+def heronpy_file(folder: Path) -> str:
+    shutil.copy(EXAMPLES / "heronpy_topology.py", folder)
+    return "heronpy_topology.py:temperatures"
+
+
+def flux_file(folder: Path) -> str:
+    stormspark_file(folder)
+    written(folder / "topologie.yaml", FLUX)
+    return "topologie.yaml"
+
+
+@pytest.mark.parametrize("kind", [stormspark_file, streamparse_project, heronpy_file, flux_file])
 def test_a_project_runs_on_executors_that_have_nothing_of_it(cluster, tmp_path, kind):
     folder = tmp_path / "ein Projekt, für alle"
     folder.mkdir()
