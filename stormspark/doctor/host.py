@@ -34,6 +34,8 @@ _LEAST_BYTES, _LOW_BYTES = 64 << 20, 1 << 30
 _LEAST_DESCRIPTORS, _LOW_DESCRIPTORS = 256, 4096
 #: The longest path of a Unix socket, less what stormspark and Spark add to the temporary folder.
 _LONGEST_TEMPORARY = 107 - 60
+#: Where temporary files are if nothing else is said. Java knows no other place.
+_USUAL_TEMPORARY = "/tmp"
 
 
 def check_temporary() -> Result:
@@ -47,13 +49,12 @@ def check_temporary() -> Result:
             f"there is none that can be written to ({error.strerror})",
             "set TMPDIR to a folder on a local disk with space left",
         )
-    given = os.environ.get("TMPDIR")
-    if given and os.path.realpath(given) != os.path.realpath(folder):
+    if (instead := _taken_instead(folder)) is not None:
         return Result(
             "temporary folder",
             Status.WARNING,
-            f"TMPDIR={given} can't be written to, so Python takes {folder}, and Java may take another one",
-            "make that folder, or set TMPDIR to one that can be written to",
+            instead,
+            "set TMPDIR to a folder on a local disk with space left",
         )
     if (why := _why_not_written(Path(folder))) is not None:
         return Result(
@@ -70,6 +71,22 @@ def check_temporary() -> Result:
             "set TMPDIR to a folder with a shorter name",
         )
     return Result("temporary folder", Status.OK, folder)
+
+
+def _taken_instead(folder: str) -> str | None:
+    """Say which folder should have been the temporary one, if ``folder`` is not it. Python takes the next one without a word.
+
+    Java takes the same one, because stormspark tells it (`stormspark.spark.jvm`).
+    """
+    given = os.environ.get("TMPDIR")
+    wanted, named = (given, f"TMPDIR={given}") if given else (_USUAL_TEMPORARY, _USUAL_TEMPORARY)
+    if os.path.realpath(wanted) == os.path.realpath(folder):
+        return None
+    why = "it is no folder" if not os.path.isdir(wanted) else _why_not_written(Path(wanted))
+    if why is None:
+        return None  # TEMP or TMP names the other one
+    here = ", which is the working directory," if os.path.realpath(folder) == os.path.realpath(".") else ""
+    return f"{named} can't be written to ({why}), so {folder}{here} is taken"
 
 
 def check_home(environment: Mapping[str, str] | None = None) -> Result:

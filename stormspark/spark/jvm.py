@@ -1,9 +1,10 @@
 """Starts the JVM of Spark's driver, and ends it if its start is interrupted.
 
-PySpark starts the JVM, too. Two things are different here:
+PySpark starts the JVM, too. Three things are different here:
 
 - The JVM gets a session of its own. If somebody signals the process group of this program, as Ctrl-C in a shell, ``timeout`` and
   other supervisors do, the JVM does not get the signal. So the topology can still work off what is under way.
+- Java's temporary folder is Python's. Java knows no TMPDIR, and fails if ``/tmp`` is full or can't be written to.
 - An interrupted start leaves nothing behind. If PySpark is interrupted while it waits for the JVM, it removes the folder in which
   the JVM reports its port. The JVM's main thread then dies, and another thread keeps the JVM alive for ever.
 """
@@ -29,11 +30,13 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-__all__ = ["end_jvms", "spark_home", "start_jvm", "starts_jvm"]
+__all__ = ["end_jvms", "spark_home", "start_jvm", "starts_jvm", "with_temporary_folder"]
 
 _LOOK_SECS = 0.05
 #: A JVM that is told to end may take so long to remove its temporary folders.
 _END_SECS = 10.0
+#: Java's temporary folder, whatever the environment says.
+_JAVAS_OWN = "/tmp"
 
 _started: list[_Launch] = []
 
@@ -89,6 +92,23 @@ def end_jvms() -> bool:
     return bool(ended)
 
 
+def with_temporary_folder(environment: Mapping[str, str], folder: str | None = None) -> dict[str, str]:
+    """Return the environment in which Java has the temporary ``folder``, which is Python's by default.
+
+    What users say of it themselves, in these options or in Spark's settings, counts more.
+
+    >>> with_temporary_folder({}, "/data/my tmp")
+    {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir="/data/my tmp"'}
+    >>> with_temporary_folder({}, "/tmp"), with_temporary_folder({"JDK_JAVA_OPTIONS": "-Djava.io.tmpdir=/a"}, "/data")
+    ({}, {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir=/a'})
+    """
+    wanted, options = folder or tempfile.gettempdir(), environment.get("JDK_JAVA_OPTIONS", "")
+    if os.path.realpath(wanted) == os.path.realpath(_JAVAS_OWN) or "-Djava.io.tmpdir=" in options:
+        return dict(environment)
+    told = f'-Djava.io.tmpdir="{wanted}"' if " " in wanted else f"-Djava.io.tmpdir={wanted}"
+    return {**environment, "JDK_JAVA_OPTIONS": f"{options} {told}".strip()}
+
+
 class _Launch(threading.Thread):
     """Starts the JVM's process in a thread of its own.
 
@@ -108,7 +128,7 @@ class _Launch(threading.Thread):
         for key, value in self._settings.items():
             command += ["--conf", f"{key}={value}"]
         command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-        environment = os.environ | {
+        environment = with_temporary_folder(os.environ) | {
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._port_file),
         }

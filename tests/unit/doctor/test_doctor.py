@@ -295,12 +295,27 @@ def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert doctor.check_checkpoint(url) is None
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert doctor.check_temporary().status is Status.WARNING
+    told = doctor.check_temporary()
+    assert told.status is Status.WARNING
+    assert f"TMPDIR={tmp_path}/gone can't be written to (it is no folder), so /" in told.found
     long = tmp_path / ("x" * 60)
     long.mkdir()
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert "is a long name" in doctor.check_temporary().found
+
+
+def test_temporary_files_go_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if /tmp were full. Python takes the next folder that it can write to, and in the end the one in which it was called."""
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr("stormspark.doctor.host._USUAL_TEMPORARY", str(tmp_path / "gone"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert (
+        f"gone can't be written to (it is no folder), so {tmp_path} is taken"
+        in doctor.check_temporary().found
+    )
+    monkeypatch.chdir(tmp_path)
+    assert f"so {tmp_path}, which is the working directory, is taken" in doctor.check_temporary().found
 
 
 @contextmanager
@@ -415,12 +430,12 @@ _DOCTOR = '"$1" -m stormspark doctor --engine local --json'
     ids=["full", "tiny", "tiny with files left"],
 )
 def test_a_disk_without_space(tmp_path: Path, prepare: str, check: str | None, words: str) -> None:
-    """Python takes another temporary folder if nothing can be written to that of TMPDIR, and Java does not."""
+    """Python takes another temporary folder if nothing can be written to that of TMPDIR."""
     done = in_own_mounts(f"{prepare} {_DOCTOR}", tmp_path)
     results = {one["check"]: one for one in json.loads(done.stdout)}
     if check is None:
         assert results["temporary folder"]["status"] == "warning", results
-        assert "so Python takes" in results["temporary folder"]["found"]
+        assert "(No space left on device), so " in results["temporary folder"]["found"]
     else:
         assert done.returncode == 1
         assert results[check]["status"] == "failed" and words in results[check]["found"]
