@@ -114,6 +114,8 @@ class Cluster:
         self, folder: Path, prepared: Prepared, services: tuple[Callable[[Cluster], None], ...]
     ) -> None:
         spark = Path(pyspark.__file__).parent
+        #: Whether a test has changed a host for good: the next test gets another cluster.
+        self.changed = False
         self.brings = {
             "/opt/spark": spark,
             "/opt/conf": prepared.conf,
@@ -166,8 +168,10 @@ class Cluster:
         (self.hosts["storage"].folder / "home" / "numbers.txt").unlink(missing_ok=True)
 
     def is_whole(self) -> bool:
-        """Whether no host has been killed."""
-        return all(self.hosts[name].processes() for name in ("master", "storage", *WORKERS))
+        """Whether no host has been killed or changed."""
+        return not self.changed and all(
+            self.hosts[name].processes() for name in ("master", "storage", *WORKERS)
+        )
 
     def worker_hosts(self) -> list[str]:
         """The hosts on which a worker of a topology runs, a name for each worker."""
@@ -205,9 +209,9 @@ def STANDALONE(cluster: Cluster) -> None:  # noqa: N802 - what a cluster is made
         wait_for_output(cluster.hosts[name], "spark", "Successfully registered with master")
 
 
-def add_spark_worker(cluster: Cluster, name: str, **environment: str) -> None:
+def add_spark_worker(cluster: Cluster, name: str, work: str = "/tmp/work", **environment: str) -> None:
     worker = "org.apache.spark.deploy.worker.Worker"
-    options = f"--host {name} --cores 1 --memory 1g --work-dir /tmp/work spark://master:7077"
+    options = f"--host {name} --cores 1 --memory 1g --work-dir {work} spark://master:7077"
     cluster.hosts[name].run(
         f"{_LAUNCH} exec /opt/spark/bin/spark-class {worker} {options}", "spark", **environment
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import HDFS, OTHER_PYTHON, STANDALONE, Cluster, add_data_node, add_spark_worker
+from tests.cluster.hosts import HOME, NO_TEMPORARY
 from tests.cluster.test_clusters import NUMBERS, PATIENCE_SECS, PLACES, Submitted, nothing
 from tests.waiting import wait_for
 
@@ -75,6 +76,7 @@ def test_clocks_that_are_an_hour_apart(cluster_of: Make) -> None:
     if not libraries:
         pytest.skip("no clock can be changed here: apt-get install libfaketime")
     cluster = cluster_of(STANDALONE, HDFS)
+    cluster.changed = True
     for name, apart in {"one": "-1h", "two": "+1h"}.items():
         cluster.hosts[name].kill()
         cluster.hosts[name].start()
@@ -90,6 +92,7 @@ def test_clocks_that_are_an_hour_apart(cluster_of: Make) -> None:
 def test_a_disk_that_is_full(cluster_of: Make) -> None:
     """The topology goes on when there is room again, and every number counts."""
     cluster = cluster_of(STANDALONE, HDFS)
+    cluster.changed = True
     host = cluster.hosts["two"]
     host.kill()
     host.start(temporary="200m")
@@ -108,6 +111,24 @@ def test_a_disk_that_is_full(cluster_of: Make) -> None:
         assert host.run("exec rm /tmp/full").wait() == 0
 
     assert_all_count_once(cluster, "full", fill)
+
+
+def test_a_host_without_a_temporary_folder(cluster_of: Make) -> None:
+    """Spark there has been told of another one. Python finds none but the folder in which an executor runs, and that will do."""
+    cluster = cluster_of(STANDALONE, HDFS)
+    cluster.changed = True
+    host = cluster.hosts["two"]
+    host.kill()
+    host.start(temporary=NO_TEMPORARY)
+    scratch = f"{HOME}/scratch"
+    (host.folder / "home" / "scratch").mkdir()
+    java = f"-Djava.io.tmpdir={scratch}"
+    add_spark_worker(cluster, "two", f"{HOME}/work", SPARK_LOCAL_DIRS=scratch, JAVA_TOOL_OPTIONS=java)
+
+    def runs_there(submitted: Submitted) -> None:
+        wait_for(lambda: "two" in cluster.worker_hosts(), PATIENCE_SECS, submitted.said)
+
+    assert_all_count_once(cluster, "no-temporary", runs_there)
 
 
 def assert_all_count_once(cluster: Cluster, run: str, fault: Callable[[Submitted], None] = nothing) -> None:

@@ -1,4 +1,4 @@
-"""Numbers from 0 to 599, a few each batch: what becomes of each can be counted.
+"""Numbers from 0 to 279, a few each batch: what becomes of each can be counted.
 
 ``sent`` has each number sent to a server at least once; ``counted`` has each counted exactly once
 in its state, after it was sent; ``windows`` has the sums of ten numbers each counted there, and windows are state, too.
@@ -10,7 +10,7 @@ from stormspark import Count as Tuples
 from stormspark import Fields, TopologyBuilder
 from stormspark.connectors import DataFrameSpout
 
-NUMBERS = 600
+NUMBERS = 280
 A_BATCH = 40
 
 
