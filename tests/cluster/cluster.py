@@ -31,7 +31,8 @@ _HERE = Path(__file__).parent
 WORKERS = ("one", "two", "three")
 _NAMES = ["master", *WORKERS, "user", "storage"]
 _LAUNCH = "SPARK_NO_DAEMONIZE=1 SPARK_HOME=/opt/spark SPARK_DAEMON_MEMORY=256m SPARK_LOG_DIR=/tmp/spark"
-_HADOOP = "exec java -Xmx256m -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop"
+#: YARN's web pages make classes as Java does not allow any more, if nobody says so.
+_HADOOP = "exec java -Xmx256m --add-opens=java.base/java.lang=ALL-UNNAMED -cp '/opt/conf:/opt/hadoop/*' org.apache.hadoop"
 _HDFS, _YARN = f"{_HADOOP}.hdfs.server", f"{_HADOOP}.yarn.server"
 #: A Python that is not the one of the hosts' operating system, if this machine has one.
 OTHER_PYTHON = Path(os.path.expanduser("~")) / ".pyenv" / "versions" / "3.12.1"
@@ -124,7 +125,7 @@ class Cluster:
             "/opt/python": prepared.packages,
         }
         if OTHER_PYTHON.exists():
-            self.brings["/opt/other"] = OTHER_PYTHON
+            self.brings[str(OTHER_PYTHON)] = OTHER_PYTHON  # it looks for its libraries where it was installed
         self.of_user = {
             "/opt/env": prepared.environment,
             "/opt/env.tar.gz": prepared.archive,
@@ -184,10 +185,13 @@ class Cluster:
 
 
 def wait_for_output(host: Host, output: str, text: str) -> None:
-    wait_for(
-        lambda: text in host.said(output),
-        message=lambda: f"{text!r} in {output}:\n{host.said(output)[-3000:]}",
-    )
+    """Wait until a service has said this. It fails at once if the service has ended."""
+
+    def said() -> bool:
+        assert host.runs(output), f"{output} on {host.name} has ended:\n{host.said(output)[-3000:]}"
+        return text in host.said(output)
+
+    wait_for(said, message=lambda: f"{text!r} in {output}:\n{host.said(output)[-3000:]}")
 
 
 def _keep_numbers(cluster: Cluster) -> None:
@@ -236,6 +240,7 @@ def add_data_node(cluster: Cluster, name: str) -> None:
 def YARN(cluster: Cluster) -> None:  # noqa: N802
     master = cluster.hosts["master"]
     master.run(f"{_YARN}.resourcemanager.ResourceManager", "yarn")
+    wait_for_output(master, "yarn", "Transitioned to active state")
     for name in WORKERS:
         add_node_manager(cluster, name)
     for name in WORKERS:

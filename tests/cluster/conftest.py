@@ -28,16 +28,16 @@ def prepared() -> Iterator[Prepared]:
 def cluster_of(prepared: Prepared) -> Iterator[Callable[..., Cluster]]:
     """Make a cluster of these services, or take the one that is there. Only one is there at a time."""
     now: list[tuple[tuple[object, ...], Cluster]] = []
-    number = [0]
 
     def make(*services: Callable[[Cluster], None]) -> Cluster:
         if now and now[0][0] == services and now[0][1].is_whole():
             return now[0][1]
         for _, old in now:
             old.hosts.take_away()
-        number[0] += 1
         now.clear()
-        made = Cluster(prepared.folder.parent / f"cluster-{number[0]}", prepared, services)
+        # Of its own: two modules have the same folder for all that is prepared.
+        folder = Path(tempfile.mkdtemp(prefix="hosts-", dir=prepared.folder.parent))
+        made = Cluster(folder, prepared, services)
         now[:] = [(services, made)]
         return made
 

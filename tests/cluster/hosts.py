@@ -40,6 +40,7 @@ class Host:
         self._ended = True
         self._space = ""
         self._commands: list[subprocess.Popen[bytes]] = []
+        self._last: dict[str, subprocess.Popen[bytes]] = {}
         self.start()
 
     def start(self, temporary: str = "") -> None:
@@ -106,7 +107,12 @@ class Host:
                 words, env=own | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         self._commands.append(started)
+        self._last[output] = started
         return started
+
+    def runs(self, output: str) -> bool:
+        """Whether the command still runs that was the last one to print there."""
+        return self._last[output].poll() is None
 
     def said(self, output: str) -> str:
         """What a command has printed."""

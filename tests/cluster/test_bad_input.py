@@ -64,7 +64,7 @@ def test_executors_without_that_python(cluster_of: Make) -> None:
 def test_executors_with_another_python(cluster_of: Make) -> None:
     if not OTHER_PYTHON.exists():
         pytest.skip(f"there is no other Python in {OTHER_PYTHON}")
-    said = last_line(cluster_of(STANDALONE), "-c spark.pyspark.python=/opt/other/bin/python3")
+    said = last_line(cluster_of(STANDALONE), f"-c spark.pyspark.python={OTHER_PYTHON}/bin/python3")
     assert "set PYSPARK_PYTHON" in said
     assert "Python 3.12" in said
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in said
