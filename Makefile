@@ -134,7 +134,7 @@ test-compiled: compiled ## the tests of the tuple path and of the semantics agai
 # An environment for each version of Spark and Python, kept from run to run (1.5 GB each).
 MATRIX_ENVIRONMENTS ?= $(HOME)/.cache/stormspark/matrix
 MATRIX_ONLY ?=
-.PHONY: test-matrix test-matrix-smoke test-matrix-ci
+.PHONY: test-matrix test-matrix-smoke test-matrix-ci test-upgrade
 test-matrix: java $(INSTALLED) ## the tests on each version of Spark, Python, pandas and pyarrow (hours), then a table; MATRIX_ONLY=4.0 for some
 	@$(BIN)/python -m tools.matrix --environments "$(MATRIX_ENVIRONMENTS)" --only '$(MATRIX_ONLY)'
 
@@ -143,6 +143,9 @@ test-matrix-smoke: java $(INSTALLED) ## a few tests on each of them
 
 test-matrix-ci: java $(INSTALLED) ## what CI runs of it: word counts on the two older versions of Spark
 	@$(BIN)/python -m tools.matrix --environments "$(MATRIX_ENVIRONMENTS)" --ci
+
+test-upgrade: java $(INSTALLED) ## Spark's version changes under a topology that counts exactly once, up and down again
+	@$(BIN)/python -m tools.upgrade --environments "$(MATRIX_ENVIRONMENTS)"
 
 .PHONY: wheels
 wheels: compiled ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
