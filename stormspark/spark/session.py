@@ -53,6 +53,7 @@ from stormspark.spark.versions import HAS_UNIX_SOCKETS, require_spark
 __all__ = [
     "check_session",
     "fetched_jars",
+    "handler_kept",
     "local_session",
     "require_classic",
     "require_java",
@@ -161,7 +162,7 @@ def local_session(
             # Spark has written the lists of files out, and the jars that it has fetched are among them.
             if not (starts_here and key in _LISTS_OF_FILES):
                 builder = builder.config(key, value)
-        with _handler_kept():
+        with handler_kept():
             return builder.getOrCreate()
     except KeyboardInterrupt:
         if not had_context:
@@ -367,7 +368,7 @@ def _remove_socket() -> None:
 
 
 @contextmanager
-def _handler_kept() -> Iterator[None]:
+def handler_kept() -> Iterator[None]:
     """Keep the handler of SIGINT, if this program has one of its own. PySpark's own handler makes the running jobs fail."""
     before = signal.getsignal(signal.SIGINT)
     yield

@@ -80,6 +80,7 @@ from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import (
     check_session,
+    handler_kept,
     local_session,
     require_classic,
     say_where_the_jvm_logs,
@@ -185,7 +186,8 @@ def session_for(
     session = SparkSession.getActiveSession()
     if session is None and spark_launcher() is not None:
         # `spark-submit` and Databricks know master, jars and settings. Databricks has its session before it starts this program.
-        session = SparkSession.builder.getOrCreate()
+        with handler_kept():
+            session = SparkSession.builder.getOrCreate()
     if session is None:
         check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)

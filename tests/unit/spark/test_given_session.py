@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from stormspark.spark.session import check_session
 from stormspark.spark.spark_state_table import is_for_spark
 from stormspark.state_reading import state_table_of
 from stormspark.testing import FixedTupleSpout
+from stormspark.ui import Interrupts
 
 RUNTIME, GATEWAY = "DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT"
 
@@ -64,6 +66,26 @@ def test_a_session_that_somebody_else_has_made_is_taken_and_never_stopped(monkey
     with pytest.raises(UnsupportedEnvironmentError, match="it is too old"):
         on_spark.submit(topology())
     assert not given.stopped
+
+
+def test_ctrl_c_still_stops_the_topology_where_pyspark_sets_a_handler_of_its_own(monkeypatch, given):
+    """PySpark does so with its first session in a process. Its handler would end `stormspark run` in the middle of a batch."""
+
+    def first_session() -> Given:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return given
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setenv(GATEWAY, "4711")
+    monkeypatch.setattr(on_spark.SparkSession.builder, "getOrCreate", first_session)
+    try:
+        with Interrupts() as interrupts:
+            with pytest.raises(UnsupportedEnvironmentError, match="it is too old"):
+                on_spark.submit(topology())
+            signal.raise_signal(signal.SIGINT)
+        assert interrupts.count == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("variable", [RUNTIME, GATEWAY])
