@@ -71,13 +71,13 @@ def test_a_session_that_somebody_else_has_made_is_taken_and_never_stopped(monkey
 def test_ctrl_c_still_stops_the_topology_where_pyspark_sets_a_handler_of_its_own(monkeypatch, given):
     """PySpark does so with its first session in a process. Its handler would end `stormspark run` in the middle of a batch."""
 
-    def first_session() -> Given:
+    def first_session():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return given
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setenv(GATEWAY, "4711")
-    monkeypatch.setattr(on_spark.SparkSession.builder, "getOrCreate", first_session)
+    monkeypatch.setattr("stormspark.spark.topology.SparkSession.builder.getOrCreate", first_session)
     try:
         with Interrupts() as interrupts:
             with pytest.raises(UnsupportedEnvironmentError, match="it is too old"):
