@@ -61,12 +61,17 @@ def _checks(
         return  # that has its own Java, its own jars, and no home to keep some in
     yield (java := _result("Java", doctor.check_java))
     yield (home := _result("SPARK_HOME", doctor.check_spark_home))
+    python = _result("PYSPARK_PYTHON", doctor.check_executors_python)
+    if python is not None:
+        yield python
     yield _result("jars", lambda: doctor.check_jars(delta_package=DELTA_PACKAGE))
     yield _result("home", doctor.check_home)
     yield _result("host name", doctor.check_host_name)
     if master is None:
         return
-    wrong = [one for one in (folder, spark, java, home) if one is not None and one.status is Status.FAILED]
+    wrong = [
+        one for one in (folder, spark, java, home, python) if one is not None and one.status is Status.FAILED
+    ]
     if wrong:
         because = (
             f"Spark was not started, because of what is wrong above ({', '.join(one.check for one in wrong)})"

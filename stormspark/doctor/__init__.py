@@ -16,7 +16,14 @@ from stormspark.doctor.host import (
     check_temporary,
 )
 from stormspark.doctor.java import check_java
-from stormspark.doctor.python import LEAST, check_extras, check_packages, check_python, check_tuple_path
+from stormspark.doctor.python import (
+    LEAST,
+    check_executors_python,
+    check_extras,
+    check_packages,
+    check_python,
+    check_tuple_path,
+)
 from stormspark.doctor.result import Result, Status
 from stormspark.doctor.spark import LEAST_SPARK, check_jars, check_spark, check_spark_home, pyspark_found
 
@@ -28,6 +35,7 @@ __all__ = [
     "check_checkpoint",
     "check_descriptors",
     "check_disk",
+    "check_executors_python",
     "check_extras",
     "check_home",
     "check_host_name",

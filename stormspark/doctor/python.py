@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from stormspark.doctor.result import Result, Status
 from stormspark.extras import EXTRAS, first_missing, version_of
@@ -14,6 +17,7 @@ from stormspark.tuple_path import compiled, why_sources
 __all__ = [
     "BELOW",
     "LEAST",
+    "check_executors_python",
     "check_extras",
     "check_packages",
     "check_python",
@@ -52,6 +56,8 @@ BELOW = {"pandas": "3"}
 #: The names of modules, where they differ from the packages' names.
 _MODULES = {"pyyaml": "yaml"}
 _LEAST_PYTHON = (3, 11)
+#: A Python that does not answer within this time is stuck.
+_ANSWER_SECS = 60.0
 
 
 def check_python(version: tuple[int, int, int] = sys.version_info[:3]) -> Result:
@@ -74,6 +80,48 @@ def check_python(version: tuple[int, int, int] = sys.version_info[:3]) -> Result
             "Python", Status.WARNING, f"{shown} without the GIL, which stormspark was not tried with"
         )
     return Result("Python", Status.OK, f"{shown} ({sys.executable})")
+
+
+def check_executors_python(environment: Mapping[str, str] | None = None) -> Result | None:
+    """Does PYSPARK_PYTHON name a Python of this program's version? Spark's executors run it, also those on this host.
+
+    None if nothing is named, or a relative path, which an archive brings to the executors (``./env/bin/python``).
+
+    >>> print(check_executors_python({"PYSPARK_PYTHON": "/nowhere/python3"}).found)
+    PYSPARK_PYTHON=/nowhere/python3 can't be run on this host
+    """
+    given = os.environ if environment is None else environment
+    name = given.get("PYSPARK_PYTHON")
+    if not name or (os.sep in name and not os.path.isabs(name)):
+        return None
+    mine = "{}.{}".format(*sys.version_info)
+    advice = f"unset it, or name a Python {mine} that has what this program's has ({sys.executable})"
+    path = shutil.which(name, path=given.get("PATH"))
+    if path is None:
+        told = f"PYSPARK_PYTHON={name} can't be run on this host"
+        return Result("PYSPARK_PYTHON", Status.WARNING, told, f"for executors on this host: {advice}")
+    try:
+        done = subprocess.run(
+            [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_ANSWER_SECS,
+        )
+    except subprocess.TimeoutExpired:
+        return Result("PYSPARK_PYTHON", Status.FAILED, f"PYSPARK_PYTHON={name} does not answer", advice)
+    except OSError as error:  # such as a program for another processor
+        told = f"PYSPARK_PYTHON={name} can't run ({error.strerror})"
+        return Result("PYSPARK_PYTHON", Status.FAILED, told, advice)
+    theirs = done.stdout.strip()
+    if done.returncode or not theirs:
+        why = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        told = f"PYSPARK_PYTHON={name} does not start ({why[0]})"
+        return Result("PYSPARK_PYTHON", Status.FAILED, told, advice)
+    if theirs != mine:
+        told = f"PYSPARK_PYTHON={name} is Python {theirs}, but this program runs Python {mine}, and Spark needs the same for both"
+        return Result("PYSPARK_PYTHON", Status.FAILED, told, advice)
+    return Result("PYSPARK_PYTHON", Status.OK, f"{path} (Python {theirs})")
 
 
 def check_packages(names: Iterable[str] = tuple(LEAST), *, on_spark: bool = True) -> Result:

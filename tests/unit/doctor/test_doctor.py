@@ -120,6 +120,34 @@ def test_jars(tmp_path: Path, jars: tuple[str, ...], wrong: str | None) -> None:
         assert has_delta or "has no jar of Delta" in result.found
 
 
+@pytest.mark.parametrize(
+    ("script", "status", "words"),
+    [
+        (f'exec {sys.executable} "$@"', Status.OK, "(Python "),
+        ("echo 2.7", Status.FAILED, "is Python 2.7, but this program runs Python 3."),
+        (
+            "echo 'libpython3.12.so.1.0: no such file' >&2; exit 127",
+            Status.FAILED,
+            "does not start (libpython3.12",
+        ),
+        ("exit 3", Status.FAILED, "does not start (exit code 3)"),
+    ],
+)
+def test_the_python_of_executors(tmp_path: Path, script: str, status: Status, words: str) -> None:
+    """That of PYSPARK_PYTHON. A relative path is one that an archive brings."""
+    python = tmp_path / "python3"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    for environment in (
+        {"PYSPARK_PYTHON": str(python)},
+        {"PYSPARK_PYTHON": "python3", "PATH": str(tmp_path)},
+    ):
+        result = doctor.check_executors_python(environment)
+        assert result is not None and result.status is status and words in result.found
+    assert doctor.check_executors_python({"PYSPARK_PYTHON": "./env/bin/python"}) is None
+    assert doctor.check_executors_python({}) is None
+
+
 def test_packages_that_are_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """The advice names them alone: anything else may be the cluster's own, and there for a reason."""
     versions = {"numpy": "1.26.4", "pandas": None, "rich": "13.7.0"}
