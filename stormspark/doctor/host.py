@@ -30,8 +30,8 @@ __all__ = [
 
 #: With less space than this, a topology can't run, and with less than that, not for long.
 _LEAST_BYTES, _LOW_BYTES = 64 << 20, 1 << 30
-#: A driver with some workers has this many connections, files and pipes.
-_LEAST_DESCRIPTORS, _LOW_DESCRIPTORS = 256, 4096
+#: A driver has that many connections, files and pipes, most of them of its JVM: with 256, that opens too few of its jars.
+_LEAST_DESCRIPTORS, _LOW_DESCRIPTORS = 512, 4096
 #: The longest path of a Unix socket, less what stormspark and Spark add to the temporary folder.
 _LONGEST_TEMPORARY = 107 - 60
 #: Where temporary files are if nothing else is said. Java knows no other place.

@@ -31,6 +31,7 @@ from stormspark.config import DELTA_PACKAGE, Settings
 from stormspark.doctor import (
     Result,
     Status,
+    check_descriptors,
     check_disk,
     check_jars,
     check_java,
@@ -101,11 +102,12 @@ def local_session(
     ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own, and so do settings of Spark's UI in
     ``spark-defaults.conf``. The output of Spark's JVM goes to ``spark.log`` in the folder of ``stormspark.log.dir``, or in the
     default folder for logs; there, ``topology`` has a folder of its own. The file is rotated like other logs.
-    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, if the master does not
-    answer, or if Spark does not start.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, if this process may open too
+    few files, if the master does not answer, or if Spark does not start.
     """
     require_java()
     require_spark_home()
+    _require(check_descriptors())  # Java itself says that it can't load java.security
     _warn_about_this_host()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -305,7 +305,7 @@ def test_there_is_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         ((1024, resource.RLIM_INFINITY), Status.OK),
         ((1024, 1_048_576), Status.OK),
         ((1024, 1024), Status.WARNING),
-        ((64, 64), Status.FAILED),
+        ((256, 256), Status.FAILED),
     ],
 )
 def test_descriptors(limits: tuple[int, int], status: Status) -> None:

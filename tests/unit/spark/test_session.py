@@ -13,12 +13,14 @@ pytest.importorskip("pyspark")
 import pyspark
 from pyspark.sql import SparkSession
 
+from stormspark.doctor import Result, Status
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark import session
 from stormspark.spark.defaults import spark_defaults
 from stormspark.spark.session import (
     _said_at_its_end,
     check_session,
+    local_session,
     require_java,
     require_spark_home,
     say_where_the_jvm_logs,
@@ -49,6 +51,17 @@ def test_a_java_that_is_too_old(monkeypatch, tmp_path, version):
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert f"Spark needs Java 17 or later, but {java} is" in refusal(require_java)
+
+
+def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java would say that it can't load a file of its own."""
+    monkeypatch.setattr("stormspark.spark.session.check_java", lambda: Result("Java", Status.OK, ""))
+    monkeypatch.setattr("stormspark.doctor.host.resource.getrlimit", lambda which: (64, 64))
+    told = refusal(lambda: local_session(1))
+    assert (
+        "may have 64 file descriptors, which is too few for a driver with a worker: raise the hard limit"
+        in told
+    )
 
 
 def test_a_spark_home_that_is_none_or_another_release(monkeypatch, tmp_path):
