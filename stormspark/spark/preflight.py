@@ -187,8 +187,6 @@ def explanation(error: str, python: str) -> str | None:
             f"Spark's executors run Python {other[1]} ({python}), but this program runs Python {mine}"
         )
     not_run = re.search(r'Cannot run program "([^"]+)"[^:]*: (?:error=\d+, )?([^\n]+)', error)
-    if not_run is None:  # a copy of a Python, or one that was built elsewhere
-        not_run = re.search(r"Error from python worker:\s+(\S+): (error while loading [^\n]+)", error)
     if not_run is not None:
         return _set_python(f"Spark's executors can't run Python as {not_run[1]} ({not_run[2].strip()})")
     lacks = re.search(r"No module named '?([\w.]+)'?", error)
