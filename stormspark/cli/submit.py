@@ -44,6 +44,8 @@ __all__ = ["Submission", "arguments_of_run", "check", "command", "submit", "with
 #: Settings that spark-submit gets as options, because it adds the project to them.
 _LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
 _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
+#: Of the driver only. It counts more than files of Log4j.
+_LOG_LEVEL = "spark.log.level"
 #: The folder into which Spark unpacks a Python environment.
 _ENVIRONMENT = "environment"
 #: Where a submission from here to Kubernetes puts the project.
@@ -136,6 +138,8 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
         conf.setdefault(_PYTHON, f"./{_ENVIRONMENT}/bin/python")
     if not wanted.in_cluster:
         conf.setdefault(_DRIVERS_PYTHON, sys.executable)
+        if _LOG_LEVEL not in wanted.defaults and not _logs_as_somebody_says(wanted):
+            conf.setdefault(_LOG_LEVEL, "WARN")
         if wanted.master.startswith("local"):
             conf.setdefault(_PYTHON, sys.executable)
     lists = {"spark.submit.pyFiles": modules, "spark.archives": archives}
@@ -193,6 +197,18 @@ def _spark_submit() -> str:
     from stormspark.spark import spark_home
 
     return os.path.join(spark_home(), "bin", "spark-submit")
+
+
+def _logs_as_somebody_says(wanted: Submission) -> bool:
+    """Whether a file or an option says what Spark's driver logs. If nothing does, it logs hundreds of lines for each topology on
+    the terminal, between those of the topology.
+    """
+    options = [os.environ.get("SPARK_SUBMIT_OPTS", "")]
+    options += [one.get("spark.driver.extraJavaOptions", "") for one in (wanted.defaults, wanted.conf)]
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_spark_submit()).parents[1] / "conf"
+    return any("log4j" in one for one in options) or any(
+        Path(folder, f"log4j2.{kind}").exists() for kind in ("properties", "xml", "yaml", "json")
+    )
 
 
 def _location(path: Path) -> str:

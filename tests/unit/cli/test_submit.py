@@ -48,7 +48,7 @@ def home(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(program.parents[1]))
     monkeypatch.setenv("ARGUMENTS", str(tmp_path / "arguments"))
-    for name in ("SPARK_CONF_DIR", "SPARK_EXECUTOR_MEMORY", "SPARK_EXECUTOR_CORES"):
+    for name in ("SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "SPARK_EXECUTOR_MEMORY", "SPARK_EXECUTOR_CORES"):
         monkeypatch.delenv(name, raising=False)
     for check in ("require_java", "require_master"):
         monkeypatch.setattr(spark, check, lambda *_: None)
@@ -90,6 +90,20 @@ def test_the_command_for_a_cluster(project, home, tmp_path):
         assert archive.namelist() == ["data/words.txt", "flow.py", "script.rb"]
         assert archive.getinfo("script.rb").external_attr >> 16 & 0o111, "scripts stay executable"
     assert zipfile.ZipFile(staging / "modules.zip").namelist() == ["flow.py"]
+
+
+def test_the_driver_here_logs_warnings_unless_somebody_has_said_what_it_logs(project, home, monkeypatch):
+    """On this terminal, where the topology's own lines are. The cluster's logs stay as they are."""
+    here = ("flow.py", "--master", "spark://127.0.0.1:7077", "--dry-run")
+    assert "--conf spark.log.level=WARN" in submitted(*here)[1]
+    assert "spark.log.level" not in submitted("flow.py", *YARN, "--dry-run")[1]
+    assert "--conf spark.log.level=DEBUG" in submitted(*here, "-c", "spark.log.level=DEBUG")[1]
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dlog4j2.configurationFile=/etc/log4j2.properties")
+    assert "spark.log.level" not in submitted(*here)[1]
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS")
+    (home / "conf").mkdir()
+    (home / "conf" / "log4j2.properties").touch()
+    assert "spark.log.level" not in submitted(*here)[1]
 
 
 def test_executors_get_room_for_their_workers(project, home):
