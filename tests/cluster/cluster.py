@@ -54,6 +54,7 @@ HADOOP_CONF = {
         "yarn.nodemanager.hostname": "${env.HOSTNAME}",
         "yarn.nodemanager.resource.memory-mb": "4096",
         "yarn.nodemanager.resource.cpu-vcores": "4",
+        "yarn.nodemanager.log-dirs": "/tmp/hadoop/userlogs",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
