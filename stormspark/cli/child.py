@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["BY_SIGNAL", "ChildProgram"]
+__all__ = ["BY_SIGNAL", "DRIVER_FILE", "ChildProgram"]
 
+#: The variable with the name of a file for the pid of the driver that a program starts.
+DRIVER_FILE = "STORMSPARK_DRIVER_FILE"
 #: Shells add this to the number of the signal that ended a program.
 BY_SIGNAL = 128
 
@@ -20,8 +25,10 @@ class ChildProgram:
 
     Before the program runs, a signal raises `SystemExit`. While it runs, this process waits for its end:
 
-    - Ctrl-C tells all programs of the terminal, so the program knows already, and nothing is passed on.
-    - SIGTERM and SIGHUP are passed on. A driver that gets one twice within a second counts one.
+    - Signals are passed on. The program has a session of its own, so a signal for the terminal or for this process's group comes
+      to it by this way alone.
+    - If the program has started another one, whose pid is in the file ``inner``, that one gets them. spark-submit is such a
+      program: its JVM would end Spark at once, while the topology's driver could still end its batch.
 
     Afterwards, until the block ends, signals have no effect. Signals that this process was told to ignore stay ignored. Only the
     main thread gets signals; in any other thread, the handlers stay as they are.
@@ -29,6 +36,7 @@ class ChildProgram:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._inner: Path | None = None
         self._started = False
         #: What has come before the process was known.
         self._early: list[int] = []
@@ -48,15 +56,19 @@ class ChildProgram:
         while self._before:
             signal.signal(*self._before.popitem())
 
-    def run(self, command: Sequence[str]) -> int:
+    def run(self, command: Sequence[str], inner: Path | None = None) -> int:
         """Run the program and return its exit code. If a signal has ended it, that is the one by which shells tell so.
+
+        A driver that the program starts writes its pid into the file ``inner``.
 
         Raises OSError if it can't be started.
         """
         self._started = True
-        self._process = subprocess.Popen(command)
+        self._inner = inner
+        environment = os.environ if inner is None else os.environ | {DRIVER_FILE: str(inner)}
+        self._process = subprocess.Popen(command, env=environment, start_new_session=True)
         while self._early:
-            self._process.send_signal(self._early.pop())
+            self._pass_on(self._process, self._early.pop())
         code = self._process.wait()
         return code if code >= 0 else BY_SIGNAL - code
 
@@ -68,9 +80,15 @@ class ChildProgram:
         if not self._started:
             self._started = True  # the `finally` clauses run undisturbed
             raise SystemExit(BY_SIGNAL + number)
-        if number == signal.SIGINT:
-            return
         if self._process is None:
             self._early.append(number)
-        else:
-            self._process.send_signal(number)
+        elif self._process.returncode is None:
+            self._pass_on(self._process, number)
+
+    def _pass_on(self, process: subprocess.Popen[bytes], number: int) -> None:
+        """Tell the inner program; if there is none yet, or none any longer, tell the program."""
+        if self._inner is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(self._inner.read_text(encoding="ascii")), number)
+                return
+        process.send_signal(number)

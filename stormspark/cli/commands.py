@@ -428,7 +428,8 @@ def submit(
     With --deploy-mode cluster, --checkpoint has to be a URL. A standalone cluster of Spark (spark://...) starts no driver in
     Python: use --deploy-mode client there. What is printed hides the values of secret settings, but --dry-run prints them.
 
-    Ctrl-C and SIGTERM reach spark-submit, and this command waits for its end.
+    With --deploy-mode client, Ctrl-C and SIGTERM do the same as for `stormspark run`: the driver ends its batch, and this command
+    waits for that. With --deploy-mode cluster, they end spark-submit alone, and the topology goes on.
 
     Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`. If a signal has ended
     spark-submit, it is 128 more than the signal's number.

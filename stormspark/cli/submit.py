@@ -160,17 +160,19 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     check(wanted)
     name = f"stormspark-submit-{token_hex(8)}"
     folder = Path(staging or Path(tempfile.gettempdir(), name)).absolute()
+    driver = folder / f"{name}.pid"
     with ChildProgram() as child:
         try:
             folder.mkdir(0o777 if staging else 0o700, parents=bool(staging), exist_ok=bool(staging))
             parts = _packed(wanted, folder, says_where=dry_run or bool(staging))
             click.echo(_printed(parts if dry_run else without_secrets(parts)))
-            return 0 if dry_run else child.run(parts)
+            return 0 if dry_run else child.run(parts, None if wanted.in_cluster else driver)
         except OSError as error:
             msg = f"the topology was not submitted: {error}"
             raise click.UsageError(msg) from error
         finally:
             child.leave()
+            driver.unlink(missing_ok=True)
             if staging is None and not dry_run:
                 shutil.rmtree(folder, ignore_errors=True)
 

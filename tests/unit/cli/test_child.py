@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -22,11 +23,11 @@ def hangs_up():
     signal.signal(signal.SIGHUP, before)
 
 
-def ran(script: str) -> int:
+def ran(script: str, inner: Path | None = None) -> int:
     """Run a script of the shell, and return its exit code. The script knows this process as its parent."""
     before = [signal.getsignal(number) for number in SIGNALS]
     with ChildProgram() as child:
-        code = child.run(["/bin/sh", "-c", script])
+        code = child.run(["/bin/sh", "-c", script], inner)
     assert [signal.getsignal(number) for number in SIGNALS] == before
     return code
 
@@ -36,9 +37,28 @@ def test_a_signal_for_this_process_is_passed_on(name):
     assert ran(f"trap 'exit 7' {name}; kill -{name} $PPID; {FOR_EVER}") == 7
 
 
-def test_the_terminal_tells_the_program_itself():
-    """An interrupt ends neither of the two by way of this process."""
-    assert ran("trap 'exit 7' INT TERM; kill -INT $PPID; sleep 0.05; exit 5") == 5
+def test_an_interrupt_is_passed_on_once():
+    """The program has a session of its own, so the terminal tells only this process."""
+    assert ran(f"trap 'exit 7' INT; kill -INT $PPID; {FOR_EVER}") == 7
+    assert ran("[ $(ps -o sid= -p $$) = $$ ] && exit 6") == 6
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_a_signal_comes_to_the_program_that_the_program_has_started(tmp_path, name):
+    """And the first one does what it does when that one has ended: Spark's JVM does not stop before the driver."""
+    file = tmp_path / "driver.pid"
+    inner = f"trap 'exit 8' {name}; echo $$ > $STORMSPARK_DRIVER_FILE; kill -{name} $1; {FOR_EVER}"
+    assert (
+        ran(f"trap 'exit 9' {name}; sh -c '{inner.replace(chr(39), chr(34))}' sh $PPID; exit $?", file) == 8
+    )
+
+
+@pytest.mark.parametrize("said", ["", "none", "4194305"])
+def test_without_another_program_the_program_gets_the_signal(tmp_path, said):
+    """It has not written its pid yet, or has ended."""
+    file = tmp_path / "driver.pid"
+    file.write_text(said)
+    assert ran(f"trap 'exit 7' TERM; kill -TERM $PPID; {FOR_EVER}", file) == 7
 
 
 @pytest.mark.parametrize(

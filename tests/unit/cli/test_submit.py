@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from stormspark.cli import main
 from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.working_folder import SHIPPED_PROJECT
 from tests.unit.cli.topology_file import write_topology
+from tests.waiting import PATIENCE_SECS, wait_for
 
 SPARK_SUBMIT = """#!/bin/sh
 for argument in "$@"; do echo "$argument"; done > "$ARGUMENTS"
@@ -368,3 +372,41 @@ def test_a_package_named_build_is_shipped_and_a_link_to_a_folder_is_not(project,
     names = zipfile.ZipFile(staging / "project.zip").namelist()
     assert names == ["data/words.txt", "flow.py", "script.rb", "steps/build/__init__.py"]
     assert "folders that are links are not shipped: linked" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_submission_ends_with_its_driver(home, tmp_path, number):
+    """Ctrl-C goes to the group of processes, as from a terminal, and SIGTERM to the command alone. The JVM would end Spark."""
+    ready = tmp_path / "ready"
+    for_ever = "while :; do sleep 0.01; done"
+    driver = f'trap "echo ends its batch; exit 5" INT TERM; echo $$ > $STORMSPARK_DRIVER_FILE; touch {ready}; {for_ever}'
+    (home / "bin" / "spark-submit").write_text(
+        f"#!/bin/sh\ntrap 'exit 9' INT TERM\nsh -c '{driver}'\nexit $?\n"
+    )
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
+    java.chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+    write_topology(tmp_path / "flow.py", "flow", {})
+    with subprocess.Popen(
+        [sys.executable, "-m", "stormspark", "submit", "flow.py", "--master", "yarn"],
+        cwd=tmp_path,
+        env=os.environ | {"JAVA_HOME": str(tmp_path / "java"), "TMPDIR": str(tmp_path / "temporary")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        try:
+            wait_for(lambda: ready.exists() or command.poll() is not None)
+            if number == signal.SIGINT:
+                os.killpg(command.pid, number)
+            else:
+                command.send_signal(number)
+            said, _ = command.communicate(timeout=PATIENCE_SECS)
+        finally:
+            command.kill()
+    assert (command.returncode, said.splitlines()[-1:]) == (5, ["ends its batch"]), said
+    assert list((tmp_path / "temporary").glob("stormspark-submit-*")) == []
