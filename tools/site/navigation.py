@@ -34,6 +34,7 @@ PARTS = (
         "Operate",
         (
             "installation",
+            "operations/fresh-machines",
             "versions",
             "cluster",
             "operations/cluster",
