@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -101,11 +102,16 @@ def with_temporary_folder(environment: Mapping[str, str], folder: str | None = N
     {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir="/data/my tmp"'}
     >>> with_temporary_folder({}, "/tmp"), with_temporary_folder({"JDK_JAVA_OPTIONS": "-Djava.io.tmpdir=/a"}, "/data")
     ({}, {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir=/a'})
+    >>> print(with_temporary_folder({}, "/home/o'brien/tmp")["JDK_JAVA_OPTIONS"])
+    -Djava.io.tmpdir="/home/o'brien/tmp"
     """
     wanted, options = folder or tempfile.gettempdir(), environment.get("JDK_JAVA_OPTIONS", "")
     if os.path.realpath(wanted) == os.path.realpath(_JAVAS_OWN) or "-Djava.io.tmpdir=" in options:
         return dict(environment)
-    told = f'-Djava.io.tmpdir="{wanted}"' if " " in wanted else f"-Djava.io.tmpdir={wanted}"
+    told = f"-Djava.io.tmpdir={wanted}"
+    if re.search(r"[\s'\"]", wanted):  # Java ends an argument at white space, and its start at a quote that is alone
+        mark = "'" if '"' in wanted else '"'
+        told = f"-Djava.io.tmpdir={mark}{wanted}{mark}"
     return {**environment, "JDK_JAVA_OPTIONS": f"{options} {told}".strip()}
 
 
