@@ -23,6 +23,7 @@ from stormspark import (
 )
 from stormspark.local import InProcessWorkers
 from stormspark.plan import plan_topology
+from tests.waiting import PATIENCE_SECS
 
 _NUMBERS = 2000
 
@@ -155,7 +156,7 @@ def test_calls_leave_no_garbage(spout: Any, bolt: Any) -> None:
         workers.open()
         tasks = [task for task in workers.workers[0].tasks.values() if task.component.id == "calls"]
         gc.collect()
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_SECS
         while sum(task.counters.acked + task.counters.failed for task in tasks) < _NUMBERS:
             workers.run_batch()
             assert time.monotonic() < until
