@@ -181,7 +181,7 @@ def state_in(table: ReadableTable, component: str, txid: int | None = None) -> S
     location = table.location
     as_of = table.last_txid if txid is None else txid
     if as_of < 0:
-        msg = f"the state table {location} has no batch yet: read it again once the topology has committed one"
+        msg = f"the state table {location} has no batch yet: read it again once the topology commits one"
         raise CheckpointError(msg)
     restore = table.plan_restore(component, None, as_of)
     known = component_states(table.metadata(as_of))

@@ -109,7 +109,8 @@ def with_temporary_folder(environment: Mapping[str, str], folder: str | None = N
     if os.path.realpath(wanted) == os.path.realpath(_JAVAS_OWN) or "-Djava.io.tmpdir=" in options:
         return dict(environment)
     told = f"-Djava.io.tmpdir={wanted}"
-    if re.search(r"[\s'\"]", wanted):  # Java ends an argument at white space, and its start at a quote that is alone
+    if re.search(r"[\s'\"]", wanted):
+        # Java ends an argument at white space, and its start at a quote that is alone.
         mark = "'" if '"' in wanted else '"'
         told = f"-Djava.io.tmpdir={mark}{wanted}{mark}"
     return {**environment, "JDK_JAVA_OPTIONS": f"{options} {told}".strip()}
