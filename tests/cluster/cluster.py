@@ -60,7 +60,7 @@ HADOOP_CONF = {
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
         "yarn.scheduler.minimum-allocation-mb": "256",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
-        "yarn.am.liveness-monitor.expiry-interval-ms": "20000",
+        "yarn.am.liveness-monitor.expiry-interval-ms": "120000",
         "yarn.resourcemanager.am.max-attempts": "4",
         "yarn.nodemanager.delete.debug-delay-sec": "3600",
     },
@@ -74,6 +74,7 @@ class Prepared:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.archive = packed_environment(folder / "env.tar.gz")
+        self.archive_of_driver = packed_environment(folder / "driver.tar.gz", with_pandas=True)
         self.environment = folder / "env"
         self.environment.mkdir()
         subprocess.run(["tar", "-xzf", self.archive, "-C", self.environment], check=True)
@@ -130,6 +131,7 @@ class Cluster:
         self.of_user = {
             "/opt/env": prepared.environment,
             "/opt/env.tar.gz": prepared.archive,
+            "/opt/driver.tar.gz": prepared.archive_of_driver,
             "/opt/stormspark.zip": prepared.modules,
             "/opt/delta": prepared.jars("delta", connector_jars),
             "/opt/s3": prepared.jars("s3", lambda: maven_jars("hadoop-s3")),

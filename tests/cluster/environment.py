@@ -24,8 +24,8 @@ _SPARKS = {"pyspark", "stormspark"}
 _LEFT_OUT = {"tests", "include", "src"}
 
 
-def packed_environment(path: Path, *, with_stormspark: bool = True) -> Path:
-    """Write ``path``, a ``tar.gz``. Its Python is the one of the hosts' operating system."""
+def packed_environment(path: Path, *, with_stormspark: bool = True, with_pandas: bool = False) -> Path:
+    """Write ``path``, a ``tar.gz``. Its Python is the one of the hosts' operating system. A driver needs pandas."""
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         python = tarfile.TarInfo("bin/python")
         python.type, python.linkname = tarfile.SYMTYPE, f"/usr/bin/python3.{sys.version_info.minor}"
@@ -33,7 +33,7 @@ def packed_environment(path: Path, *, with_stormspark: bool = True) -> Path:
         config = path.with_name("pyvenv.cfg")
         config.write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
         archive.add(config, "pyvenv.cfg")
-        for name in sorted(_needed()):
+        for name in sorted(_needed() | (_needed("pandas") if with_pandas else set())):
             one = importlib.metadata.distribution(name)
             for file in one.files or ():
                 outside = Path(str(one.locate_file(file)))

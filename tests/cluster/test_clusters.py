@@ -51,6 +51,8 @@ _MODULES = (
     "-c spark.pyspark.python=/opt/python/bin/python --py-files /opt/stormspark.zip"
 )
 _YARN = "--master yarn --environment-archive /opt/env.tar.gz --num-executors 3 -c 'spark.yarn.jars=local:/opt/spark/jars/*'"
+#: The driver runs in an environment of the cluster, too.
+_YARN_CLUSTER = _YARN.replace("env.tar.gz", "driver.tar.gz")
 _S3_OPTIONS = " ".join(
     ["--jars '/opt/s3/*.jar'", *(f"-c spark.hadoop.fs.s3a.{key}={value}" for key, value in _S3.items()),
      *(f"-c spark.executorEnv.{key}={value}" for key, value in _AWS.items())]
@@ -67,7 +69,7 @@ PLACES = {
         {"HADOOP_CONF_DIR": "/opt/conf"},
     ),
     "yarn-cluster": Place(
-        (YARN, HDFS), f"{_YARN} --deploy-mode cluster --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints",
+        (YARN, HDFS), f"{_YARN_CLUSTER} --deploy-mode cluster --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints",
         {"HADOOP_CONF_DIR": "/opt/conf"},
     ),
 }  # fmt: skip
