@@ -7,8 +7,9 @@ import re
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 import click
@@ -26,6 +27,9 @@ _BUILT = frozenset({"build", "dist"})
 _SECRET = re.compile(
     r".*\.(?:pem|key|p12|pfx|jks|keytab|kdbx|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|(?:credentials|secrets?)(?:\..*)?"
 )
+#: Why something is left out.
+_LINK, _UNREADABLE = "folders that are links", "folders that this user can't read"
+_NAME = "names that are not UTF-8"
 #: A project has source code and small resources. Whatever is larger belongs into storage that the cluster can read.
 _MOST_BYTES = 200 * 1024 * 1024
 #: The time in the archives, so that the same project gives the same archive.
@@ -43,8 +47,8 @@ class Packed(NamedTuple):
     bytes_packed: int
     #: Those of the packed files that look like secrets, as paths in the project.
     secrets: Sequence[Path] = ()
-    #: Folders that were left out, because they are links.
-    links: Sequence[Path] = ()
+    #: What was left out though it may be a part of the project: for each reason, paths in the project.
+    left_out: Mapping[str, Sequence[Path]] = MappingProxyType({})
 
 
 def project_of(text: str, front_end: FrontEndOptions) -> Path:
@@ -70,8 +74,8 @@ def pack(project: Path, into: Path) -> Packed:
 
     Raises `click.UsageError` if the project is too large for that.
     """
-    links: list[Path] = []
-    found = [(file, file.stat().st_size) for file in _files(project, {into.resolve()}, links)]
+    left_out: dict[str, list[Path]] = {}
+    found = [(file, file.stat().st_size) for file in _files(project, {into.resolve()}, left_out)]
     size = sum(bytes_ for _, bytes_ in found)
     if size > _MOST_BYTES:
         largest = sorted(found, key=lambda one: -one[1])[:3]
@@ -94,8 +98,7 @@ def pack(project: Path, into: Path) -> Packed:
         for file in files
         if file.suffix != ".py" and _SECRET.fullmatch(file.name.lower())
     ]
-    links = [link.relative_to(project) for link in links]
-    return Packed(everything, zipped if modules else None, len(files), size, secrets, links)
+    return Packed(everything, zipped if modules else None, len(files), size, secrets, left_out)
 
 
 def _roots(project: Path) -> list[Path]:
@@ -104,28 +107,52 @@ def _roots(project: Path) -> list[Path]:
     return [one for one in dict.fromkeys(found) if one.is_dir() and one.is_relative_to(project)]
 
 
-def _files(project: Path, spared: set[Path], links: list[Path]) -> Iterator[Path]:
-    """All files of the project. Folders that are links go to ``links``, because a link may lead anywhere."""
+def _files(project: Path, spared: set[Path], left_out: dict[str, list[Path]]) -> Iterator[Path]:
+    """All files of the project. What is not shipped, though it may be a part of it, goes to ``left_out``, with the reason."""
     for folder, folders, names in os.walk(project):
         here = Path(folder)
-        folders[:] = sorted(
-            one for one in folders if _belongs(here / one) and (here / one).resolve() not in spared
-        )
-        links += [here / one for one in folders if (here / one).is_symlink()]
+        wanted = []
+        for name in sorted(folders):
+            path = here / name
+            if name.startswith(".") or path.resolve() in spared:
+                continue
+            why = None if os.access(path, os.R_OK | os.X_OK) else _UNREADABLE
+            if why is None and not _belongs(path):
+                continue
+            # A link may lead anywhere.
+            why = why or (_LINK if path.is_symlink() else None if _is_utf_8(name) else _NAME)
+            if why is None:
+                wanted.append(name)
+            else:
+                left_out.setdefault(why, []).append(path.relative_to(project))
+        folders[:] = wanted
         for name in sorted(names):
             file = here / name
             if not name.startswith(".") and file.suffix not in (".pyc", ".log") and file.is_file():
-                yield file
+                if _is_utf_8(name):
+                    yield file
+                else:
+                    left_out.setdefault(_NAME, []).append(file.relative_to(project))
+
+
+def _is_utf_8(name: str) -> bool:
+    """Whether an archive can have a file of this name. Linux allows any bytes there."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _belongs(folder: Path) -> bool:
     """Whether a folder is part of a project. A Python environment is not, nor is the checkpoint of a topology."""
     name = folder.name
-    if name.startswith(".") or name in _LEFT_OUT or name.endswith(".egg-info"):
+    if name in _LEFT_OUT or name.endswith(".egg-info"):
         return False
     if name in _BUILT and not (folder / "__init__.py").exists():
         return False
-    return not (folder / "pyvenv.cfg").exists() and not (folder / "stormspark" / "control.json").exists()
+    marks = ("pyvenv.cfg", "conda-meta/history", "stormspark/control.json")
+    return not any((folder / mark).exists() for mark in marks)
 
 
 def _archive(path: Path, entries: Iterable[tuple[Path, Path]]) -> Path:

@@ -163,6 +163,12 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     driver = folder / f"{name}.pid"
     with ChildProgram() as child:
         try:
+            if folder.resolve() == wanted.project:
+                msg = (
+                    f"--staging {staging} is the project, so each submission would ship the archives of the one before: name "
+                    f"another folder"
+                )
+                raise click.UsageError(msg)
             folder.mkdir(0o777 if staging else 0o700, parents=bool(staging), exist_ok=bool(staging))
             parts = _packed(wanted, folder, says_where=dry_run or bool(staging))
             click.echo(_printed(parts if dry_run else without_secrets(parts)))
@@ -188,9 +194,9 @@ def _packed(wanted: Submission, folder: Path, *, says_where: bool) -> list[str]:
         names = ", ".join(map(str, packed.secrets[:5]))
         text = f"Warning: every host gets {names}, which may be secret: name a folder without it (--project)"
         click.echo(text, err=True)
-    if packed.links:
-        names = ", ".join(map(str, packed.links[:5]))
-        click.echo(f"Warning: folders that are links are not shipped: {names}", err=True)
+    for what, paths in packed.left_out.items():
+        names = ", ".join(os.fsencode(path).decode(errors="backslashreplace") for path in paths[:5])
+        click.echo(f"Warning: {what} are not shipped: {names}{', ...' * (len(paths) > 5)}", err=True)
     return command(wanted, packed, program)
 
 

@@ -410,3 +410,25 @@ def test_a_submission_ends_with_its_driver(home, tmp_path, number):
             command.kill()
     assert (command.returncode, said.splitlines()[-1:]) == (5, ["ends its batch"]), said
     assert list((tmp_path / "temporary").glob("stormspark-submit-*")) == []
+
+
+def test_what_no_archive_can_have_and_what_nobody_can_read_is_told(project, home, tmp_path, monkeypatch):
+    for name in ("data/bad\udcff.txt", "pgdata/base", "conda/conda-meta/history", "conda/flow.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    # Root may read all folders, so the modes say nothing to tests.
+    closed = {project / "pgdata"}
+    monkeypatch.setattr(
+        "os.access", lambda path, mode, access=os.access: path not in closed and access(path, mode)
+    )
+    staging = tmp_path / "staging"
+    code, _, said = submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")
+    assert zipfile.ZipFile(staging / "project.zip").namelist() == ["data/words.txt", "flow.py", "script.rb"]
+    assert code == 0 and "Warning: folders that this user can't read are not shipped: pgdata " in said
+    assert "Warning: names that are not UTF-8 are not shipped: data/bad\\xff.txt" in said
+
+
+def test_archives_do_not_go_into_the_project_itself(project, home):
+    code, _, said = submitted("flow.py", *YARN, "--staging", ".", "--dry-run")
+    assert code == 2 and "--staging . is the project" in said
+    assert not list(project.glob("*.zip"))
