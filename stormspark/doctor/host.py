@@ -195,7 +195,7 @@ def check_host_name() -> Result:
     name = socket.gethostname()
     try:
         address = socket.gethostbyname(name)
-    except OSError:
+    except (OSError, UnicodeError):  # a part of a name has at most 63 characters, and Linux allows one of 64
         if (address := os.environ.get("SPARK_LOCAL_IP", "")) != "":
             return Result("host name", Status.OK, f"{name} (SPARK_LOCAL_IP={address})")
         return Result(

@@ -35,8 +35,8 @@ def check_java(environment: Mapping[str, str] | None = None) -> Result:
         return _failed(where)
     try:
         output = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, check=False, timeout=_ANSWER_SECS
-        ).stderr
+            [java, "-version"], capture_output=True, check=False, timeout=_ANSWER_SECS
+        ).stderr.decode(errors="replace")
     except subprocess.TimeoutExpired:
         return _failed(f"{java} -version does not end")
     except OSError as error:  # such as a program for another processor

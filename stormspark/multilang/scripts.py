@@ -127,7 +127,7 @@ def find(script: str, beside: Path) -> Found | NotFound:
 def _levels(beside: Path) -> Iterator[Path]:
     """Yield ``beside`` and the folders above it, up to the root of the project, but never the user's home folder or a root."""
     beside = beside.resolve()
-    stop = {Path(beside.anchor), Path.home(), Path(tempfile.gettempdir()).resolve()}
+    stop = {Path(beside.anchor), Path(os.path.expanduser("~")), Path(tempfile.gettempdir()).resolve()}
     levels = []
     for folder in [beside, *beside.parents][:_MOST_FOLDERS]:
         if folder in stop:

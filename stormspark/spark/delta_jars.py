@@ -127,8 +127,8 @@ def remember_jars(conf: Mapping[str, Any], jars: str) -> None:
     ours = [jar for jar in fetched if Path(jar).name.startswith(("io.delta_", "io.unitycatalog_"))]
     if not any(map(_is_delta, ours)):
         return
-    file = _list_of_jars()
     try:
+        file = _list_of_jars()
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_suffix(f".{os.getpid()}")
         new.write_text("\n".join(ours) + "\n", encoding="utf-8")
@@ -138,7 +138,10 @@ def remember_jars(conf: Mapping[str, Any], jars: str) -> None:
 
 
 def _list_of_jars() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(base):  # a container's user may have neither a name nor HOME
+        msg = "this user has no home"
+        raise FileNotFoundError(msg)
     return Path(base, "stormspark", f"{DELTA_PACKAGE.replace(':', '_')}.jars")
 
 

@@ -182,7 +182,7 @@ def _has_address() -> bool:
     """Return whether this host's name has an address. Some containers' names have none, and then Spark does not start."""
     try:
         return bool(socket.gethostbyname(socket.gethostname()))
-    except OSError:
+    except (OSError, UnicodeError):  # a part of a name has at most 63 characters, and Linux allows one of 64
         return False
 
 

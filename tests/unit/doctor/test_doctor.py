@@ -63,6 +63,14 @@ def test_java(tmp_path: Path, says: str, status: Status) -> None:
     assert bool(result.advice) is (status is Status.FAILED)
 
 
+def test_a_java_that_writes_in_another_encoding(tmp_path: Path) -> None:
+    java = a_java(tmp_path, "") / "bin" / "java"
+    java.write_bytes(
+        b"#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS: -Dn=\xfc\nopenjdk version \"17.0.9\"' >&2\n"
+    )
+    assert doctor.check_java({"JAVA_HOME": str(tmp_path)}).status is Status.OK
+
+
 def test_there_is_no_java_or_one_for_another_processor(tmp_path: Path) -> None:
     """Also if JAVA_HOME is wrong, and another Java is on the PATH."""
     assert "none on the PATH" in doctor.check_java({"PATH": str(tmp_path)}).found
@@ -509,5 +517,14 @@ def test_a_host_whose_name_has_no_address(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     told = doctor.check_host_name()
     assert told.status is Status.WARNING and "Spark only starts with a local master" in told.found
+    monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.7")
+    assert doctor.check_host_name().status is Status.OK
+
+
+def test_a_host_whose_name_is_too_long_for_one_of_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux allows 64 characters, and a part of a name in the network has at most 63."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "h" * 64)
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    assert "has no address" in doctor.check_host_name().found
     monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.7")
     assert doctor.check_host_name().status is Status.OK

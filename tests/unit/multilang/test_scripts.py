@@ -17,6 +17,7 @@ from stormspark.multilang import ShellBolt
 from stormspark.multilang.interpreters import libraries, missing_program, python_2, runnable, with_library
 from stormspark.multilang.scripts import LAYOUT, Found, NotFound, Script, find
 from stormspark.user_line import declared_at
+from tests.no_home import without_home
 
 
 @pytest.fixture
@@ -49,6 +50,12 @@ def test_resources_beside_the_file_come_first(project: Path) -> None:
     assert order == [project / "resources", project, project.parents[2] / "multilang" / "resources"]
     assert isinstance(found, NotFound)
     assert str(project / "resources") in found.searched
+
+
+def test_a_user_without_a_home_has_scripts_too(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_home(monkeypatch)
+    (project / "split.py").touch()
+    assert find("split.py", project) == Found(project.resolve(), project / "split.py")
 
 
 def test_the_search_ends_at_the_project_s_root(project: Path) -> None:

@@ -23,6 +23,7 @@ from stormspark.spark.delta_jars import (
     who_needs_delta,
     with_delta,
 )
+from tests.no_home import without_home
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -119,6 +120,18 @@ def test_fetched_jars_are_found_the_next_time(tmp_path: Path) -> None:
     assert known_jars() == []
     jars[1].unlink()
     assert known_jars() == []
+
+
+def test_a_user_without_a_home_fetches_them_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container may run as a user that has neither a name nor HOME."""
+    without_home(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    jar = tmp_path / "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
+    zipfile.ZipFile(jar, "w").close()
+    remember_jars(with_delta({}), f"file://{jar}")
+    assert known_jars() == [] and list(tmp_path.iterdir()) == [jar]
 
 
 def test_what_the_user_asks_for_is_not_excluded_with_deltas_dependencies() -> None:
