@@ -15,7 +15,7 @@ from pathlib import Path
 from stormspark.doctor.result import Result, Status
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.launcher import is_url
-from stormspark.private_files import drivers_log_folder
+from stormspark.private_files import drivers_log_folder, user_name
 
 __all__ = [
     "check_checkpoint",
@@ -90,7 +90,14 @@ def _taken_instead(folder: str) -> str | None:
 
 
 def check_home(environment: Mapping[str, str] | None = None) -> Result:
-    """Can the home be written to? Spark keeps the jars there that it fetches."""
+    """Has this user a name, which Java asks for, and can the home be written to? Spark keeps the jars there that it fetches."""
+    if (user := user_name()) == str(os.geteuid()):
+        return Result(
+            "home",
+            Status.FAILED,
+            f"this program runs as user {user}, who has no name on this host, and Spark does not start without one",
+            "run as a user of /etc/passwd, or add this one to it, with a home that can be written to, before the program starts",
+        )
     given = os.environ if environment is None else environment
     home = Path(given.get("HOME") or os.path.expanduser("~"))
     advice = "give Spark another folder for jars, -c spark.jars.ivy=DIR, and set XDG_CACHE_HOME to one that can be written to"

@@ -33,6 +33,7 @@ from stormspark.doctor import (
     Status,
     check_descriptors,
     check_disk,
+    check_home,
     check_jars,
     check_java,
     check_spark_home,
@@ -295,7 +296,7 @@ def _require(result: Result) -> None:
 
 def _warn_about_this_host() -> None:
     """Log what would make a topology fail later, with errors that do not say why. ``stormspark doctor`` looks at more."""
-    for result in (check_temporary(), check_disk(), check_jars(delta_package=DELTA_PACKAGE)):
+    for result in (check_home(), check_temporary(), check_disk(), check_jars(delta_package=DELTA_PACKAGE)):
         if result.status is Status.FAILED:
             _log.warning("%s", result)
 

@@ -24,6 +24,7 @@ from stormspark.doctor import LEAST, LEAST_SPARK, Result, Status
 from stormspark.doctor.python import BELOW
 from stormspark.doctor.spark import DELTA_RANGE, SPARK_RANGE
 from stormspark.extras import EXTRAS
+from tests.no_home import without_home
 from tests.own_mounts import require_mounts, require_network
 
 ROOT = Path(__file__).parents[3]
@@ -528,3 +529,10 @@ def test_a_host_whose_name_is_too_long_for_one_of_the_network(monkeypatch: pytes
     assert "has no address" in doctor.check_host_name().found
     monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.7")
     assert doctor.check_host_name().status is Status.OK
+
+
+def test_a_user_without_a_name_is_told_that_spark_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_home(monkeypatch)
+    told = doctor.check_home()
+    assert told.status is Status.FAILED and "who has no name on this host" in told.found
+    assert "/etc/passwd" in told.advice
