@@ -41,6 +41,7 @@ from stormspark.working_folder import SHIPPED_PROJECT
 
 __all__ = ["Submission", "arguments_of_run", "check", "command", "submit", "with_room"]
 
+_DEPLOY_MODE = "spark.submit.deployMode"
 #: Settings that spark-submit gets as options, because it adds the project to them.
 _LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
 _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
@@ -73,10 +74,21 @@ class Submission:
 
 
 def check(wanted: Submission) -> None:
-    """Raise `click.UsageError` for what Spark or the cluster would refuse only later. Warn of what a restart would lack."""
+    """Raise `click.UsageError` for what Spark or the cluster would refuse only later, and for settings that options contradict.
+
+    Warn of what a restart would lack.
+    """
+    mode = "cluster" if wanted.in_cluster else "client"
+    for key, option, value in (
+        ("spark.master", "--master", wanted.master),
+        (_DEPLOY_MODE, "--deploy-mode", mode),
+    ):
+        if (other := wanted.conf.get(key, value)) != value:
+            msg = f"-c {key}={other} contradicts {option} {value}: give {option} {other} alone"
+            raise click.UsageError(msg)
     if not wanted.in_cluster:
         return
-    msg, place = None, wanted.checkpoint
+    msg, place = "", wanted.checkpoint
     if wanted.master.startswith("spark://"):
         msg = (
             "a standalone cluster of Spark starts no drivers in Python (--deploy-mode cluster): use --deploy-mode client, on a "
@@ -98,7 +110,7 @@ def check(wanted: Submission) -> None:
             f"another one: give a URL that the cluster can write to, such as hdfs:///checkpoints/{wanted.name}; if all hosts "
             f"share the folder, write {Path(place).absolute().as_uri()}"
         )
-    if msg is not None:
+    if msg:
         raise click.UsageError(msg)
 
 

@@ -102,12 +102,15 @@ def with_temporary_folder(environment: Mapping[str, str], folder: str | None = N
     {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir="/data/my tmp"'}
     >>> with_temporary_folder({}, "/tmp"), with_temporary_folder({"JDK_JAVA_OPTIONS": "-Djava.io.tmpdir=/a"}, "/data")
     ({}, {'JDK_JAVA_OPTIONS': '-Djava.io.tmpdir=/a'})
+    >>> with_temporary_folder({"JAVA_TOOL_OPTIONS": "-Djava.io.tmpdir=/a"}, "/data")
+    {'JAVA_TOOL_OPTIONS': '-Djava.io.tmpdir=/a'}
     >>> print(with_temporary_folder({}, "/home/o'brien/tmp")["JDK_JAVA_OPTIONS"])
     -Djava.io.tmpdir="/home/o'brien/tmp"
     """
     wanted, options = folder or tempfile.gettempdir(), environment.get("JDK_JAVA_OPTIONS", "")
-    if os.path.realpath(wanted) == os.path.realpath(_JAVAS_OWN) or "-Djava.io.tmpdir=" in options:
-        return dict(environment)
+    is_said = "-Djava.io.tmpdir=" in options + environment.get("JAVA_TOOL_OPTIONS", "")
+    if is_said or os.path.realpath(wanted) == os.path.realpath(_JAVAS_OWN) or {"'", '"'} <= set(wanted):
+        return dict(environment)  # no quotes let Java read a path with both kinds of them
     told = f"-Djava.io.tmpdir={wanted}"
     if re.search(r"[\s'\"]", wanted):
         # Java ends an argument at white space, and its start at a quote that is alone.

@@ -432,3 +432,21 @@ def test_archives_do_not_go_into_the_project_itself(project, home):
     code, _, said = submitted("flow.py", *YARN, "--staging", ".", "--dry-run")
     assert code == 2 and "--staging . is the project" in said
     assert not list(project.glob("*.zip"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        (
+            "spark.submit.deployMode=client",
+            "-c spark.submit.deployMode=client contradicts --deploy-mode cluster: give --deploy-mode client alone",
+        ),
+        (
+            "spark.master=local[2]",
+            "-c spark.master=local[2] contradicts --master yarn: give --master local[2] alone",
+        ),
+    ],
+)
+def test_a_setting_that_contradicts_an_option_is_refused(project, home, setting, told):
+    code, _, said = submitted("flow.py", *YARN, "-c", setting, "--dry-run")
+    assert code == 2 and told in " ".join(said.split())
