@@ -92,9 +92,8 @@ def check_executors(
                     "read spark.log in the folder for logs, and the logs of the executors",
                 )
             ]
-        text, _, advice = told.rpartition(
-            ": "
-        )  # what a Python has written may have colons, and the advice has none
+        # What a Python has written may have colons, and the advice has none.
+        text, _, advice = told.rpartition(": ")
         return [Result("executors", Status.FAILED, text, advice)]
     finally:
         if shared is not None:
