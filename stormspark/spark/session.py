@@ -14,6 +14,7 @@ import re
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -79,6 +80,8 @@ _MASTER = re.compile(r"local|local\[.*\]|local-cluster\[.*\]|yarn")
 _LISTS_OF_FILES = {PACKAGES, "spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles"}
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+#: The longest path of a Unix socket, less the name that Spark gives it: a UUID, a dot before it and ".sock" after it.
+_LONGEST_FOR_SOCKETS = 107 - len("/.12345678-1234-1234-1234-123456789012.sock")
 
 #: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
 #: system in our jar does not. Spark writes the checkpoint files through our file system, too. Our file system is for local paths
@@ -125,8 +128,7 @@ def local_session(
         "spark.driver.extraJavaOptions": logging,
     }
     if HAS_UNIX_SOCKETS and os.name == "posix":
-        # On loopback TCP each stage waits about 50 ms, as if for delayed acknowledgements of small packets.
-        settings[_UNIX_SOCKETS] = "true"
+        settings |= unix_sockets(tempfile.gettempdir())
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
         # The jar goes on the class path. To fetch it from `spark.jars`, Spark would already need the file system that it
@@ -177,6 +179,24 @@ def local_session(
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
+
+
+def unix_sockets(temporary: str, otherwise: str = "/tmp") -> dict[str, str]:
+    """Return the settings with which Spark's JVM and Python talk by Unix sockets, if these can have a name that is short enough.
+
+    On loopback TCP each stage waits about 50 ms, as if for delayed acknowledgements of small packets. Spark puts the sockets into
+    the ``temporary`` folder; if its path is too long, ``otherwise`` may do.
+
+    >>> unix_sockets("/data/tmp")
+    {'spark.python.unix.domain.socket.enabled': 'true'}
+    >>> unix_sockets(70 * "x", ".")["spark.python.unix.domain.socket.dir"], unix_sockets(70 * "x", "/nowhere")
+    ('.', {})
+    """
+    if len(os.fsencode(temporary)) <= _LONGEST_FOR_SOCKETS:
+        return {_UNIX_SOCKETS: "true"}
+    if os.access(otherwise, os.W_OK | os.X_OK):
+        return {_UNIX_SOCKETS: "true", "spark.python.unix.domain.socket.dir": otherwise}
+    return {}
 
 
 def _has_address() -> bool:
