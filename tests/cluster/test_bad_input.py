@@ -11,8 +11,8 @@ import pytest
 
 from tests.cluster.cluster import HDFS, OTHER_PYTHON, STANDALONE, Cluster, add_data_node, add_spark_worker
 from tests.cluster.hosts import HOME, NO_TEMPORARY
-from tests.cluster.test_clusters import NUMBERS, PATIENCE_SECS, PLACES, Submitted, nothing
-from tests.waiting import wait_for
+from tests.cluster.test_clusters import NUMBERS, PLACES, Submitted, nothing
+from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark]
 Make = Callable[..., Cluster]

@@ -15,13 +15,12 @@ import psutil
 import pytest
 
 from tests.cluster.cluster import BUCKET, HDFS, STANDALONE, YARN, Cluster
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark, pytest.mark.faults]
 Make = Callable[..., Cluster]
 
 NUMBERS = 280
-PATIENCE_SECS = 1500.0
 _S3 = {
     "endpoint": "http://storage:5000", "access.key": "x", "secret.key": "y", "path.style.access": "true",
     "endpoint.region": "us-east-1", "connection.ssl.enabled": "false",
