@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from stormspark.metrics import Quiet
 from stormspark.spark import local_session, submit
+from tests.end_when_done import end_when_done
 from tests.spark.transactional_topology import build
 
 folder, name, workers = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -17,9 +17,4 @@ conf = {
     "stormspark.worker.lease.secs": 10,
 }
 running = submit(build(name, folder), local_session(2, {}), conf=conf, checkpoint=folder / "checkpoint")
-quiet = Quiet()
-while not running.wait(0.2):
-    if (folder / "done").exists() and quiet.reached(running.statistics()):
-        running.stop()
-print(running.error)
-sys.exit(running.error is not None)
+end_when_done(running, folder)

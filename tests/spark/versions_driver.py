@@ -15,8 +15,8 @@ import pyarrow as pa
 from stormspark import Fields, OutputCollector, OutputFieldsDeclarer, TopologyBuilder, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, StatefulBolt
 from stormspark.connectors import DeltaBolt, FileSpout, KafkaSpout, KafkaSpoutConfig
-from stormspark.metrics import Quiet
 from stormspark.spark import local_session, submit
+from tests.end_when_done import end_when_done
 
 _SCHEMA = pa.schema(
     [("source", pa.string()), ("number", pa.int64()), ("task", pa.int64()), ("nth", pa.int64())]
@@ -52,9 +52,4 @@ conf = {"topology.workers": 2, "stormspark.log.dir": str(folder / "logs"), "stor
 spark = local_session(2, {})
 print("Spark", spark.version, flush=True)
 running = submit(builder.create_topology("versions"), spark, conf=conf, checkpoint=folder / "checkpoint")
-quiet = Quiet()
-while not running.wait(0.2):
-    if (folder / "done").exists() and quiet.reached(running.statistics()):
-        running.stop()
-print(running.error)
-sys.exit(running.error is not None)
+end_when_done(running, folder)

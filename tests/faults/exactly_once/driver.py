@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from stormspark.metrics import Quiet
 from stormspark.spark import local_session, submit
+from tests.end_when_done import end_when_done
 from tests.spark_jars import connector_conf
 
 module, given, name, workers, master, more = sys.argv[1:]
@@ -26,10 +26,4 @@ of_spark |= {name: value for name, value in conf.items() if name.startswith("spa
 spark = local_session(2, of_spark, master=master)
 topology = importlib.import_module(module).build(name, folder)
 running = submit(topology, spark, conf=conf, checkpoint=folder / "checkpoint")
-quiet = Quiet()
-while not running.wait(0.2):
-    now = running.statistics()
-    if (folder / "done").exists() and quiet.reached(now):
-        running.stop()
-print(running.error)
-sys.exit(running.error is not None)
+end_when_done(running, folder)
