@@ -14,6 +14,7 @@ from stormspark.doctor.host import (
     check_logs,
     check_ports,
     check_temporary,
+    own_address,
 )
 from stormspark.doctor.java import check_java
 from stormspark.doctor.python import (
@@ -49,5 +50,6 @@ __all__ = [
     "check_spark_home",
     "check_temporary",
     "check_tuple_path",
+    "own_address",
     "pyspark_found",
 ]

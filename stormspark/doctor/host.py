@@ -26,6 +26,7 @@ __all__ = [
     "check_logs",
     "check_ports",
     "check_temporary",
+    "own_address",
 ]
 
 #: With less space than this, a topology can't run, and with less than that, not for long.
@@ -197,12 +198,18 @@ def check_ports() -> Result:
     return Result("ports", Status.OK, "a process can listen on 127.0.0.1, and be reached there")
 
 
+def own_address() -> str | None:
+    """Return the address of this host's name. Some containers' names have none, and then Spark does not start by itself."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except (OSError, UnicodeError):  # a part of a name has at most 63 characters, and Linux allows one of 64
+        return None
+
+
 def check_host_name() -> Result:
     """Does this host know its own name? Spark asks for it when it starts."""
-    name = socket.gethostname()
-    try:
-        address = socket.gethostbyname(name)
-    except (OSError, UnicodeError):  # a part of a name has at most 63 characters, and Linux allows one of 64
+    name, address = socket.gethostname(), own_address()
+    if address is None:
         if (address := os.environ.get("SPARK_LOCAL_IP", "")) != "":
             return Result("host name", Status.OK, f"{name} (SPARK_LOCAL_IP={address})")
         return Result(

@@ -39,6 +39,7 @@ from stormspark.doctor import (
     check_java,
     check_spark_home,
     check_temporary,
+    own_address,
 )
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.extras import first_missing, missing
@@ -138,7 +139,7 @@ def local_session(
             "spark.driver.extraClassPath": str(jar),
             **_BARE_FILE_SYSTEM,
         }
-        if not _has_address():
+        if own_address() is None:
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if master.startswith("local-cluster"):
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
@@ -197,14 +198,6 @@ def unix_sockets(temporary: str, otherwise: str = "/tmp") -> dict[str, str]:
     if os.access(otherwise, os.W_OK | os.X_OK):
         return {_UNIX_SOCKETS: "true", "spark.python.unix.domain.socket.dir": otherwise}
     return {}
-
-
-def _has_address() -> bool:
-    """Return whether this host's name has an address. Some containers' names have none, and then Spark does not start."""
-    try:
-        return bool(socket.gethostbyname(socket.gethostname()))
-    except (OSError, UnicodeError):  # a part of a name has at most 63 characters, and Linux allows one of 64
-        return False
 
 
 def say_where_the_jvm_logs(folder: str) -> None:
