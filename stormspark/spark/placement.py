@@ -74,6 +74,9 @@ class Placement:
         self._gone: set[str] | None = None
         #: The group of the Spark jobs that look at executors and start workers.
         self.group = f"stormspark-placement-{uuid.uuid4()}"
+        #: Whether executors are waited for or looked at; and how many are waited for, or None if that is unknown.
+        self._waits = False
+        self._awaited: int | None = None
         self._preflight = preflight
         if preflight is not None:
             preflight.group = self.group
@@ -91,11 +94,15 @@ class Placement:
         if not missing:
             return
         began = time.monotonic()
-        self._wait_for_executors(attempt.workers)
-        if self._ended():
-            return
-        if self._preflight is not None:
-            self._preflight.run(attempt, max(1, len(self._executors.active())))
+        self._waits = True
+        try:
+            self._wait_for_executors(attempt.workers)
+            if self._ended():
+                return
+            if self._preflight is not None:
+                self._preflight.run(attempt, max(1, len(self._executors.active())))
+        finally:
+            self._waits = False
         # An executor with a free slot gets a task soon. The task makes its offer once Spark's Python process has started, which
         # takes as long as the start of a worker.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
@@ -129,6 +136,29 @@ class Placement:
             missing,
             time.monotonic() - began,
             nimbus.places(),
+        )
+
+    def waits_for(self) -> str:
+        """Return what a topology waits for while its executors come and are looked at, in words; otherwise an empty string.
+
+        The preflight's job waits for ever if there is no executor, so the missing ones are named first.
+        """
+        looks = "" if self._preflight is None else self._preflight.waits_for
+        if not self._waits:
+            return looks
+        try:
+            up = len(self._executors.active())
+        except Exception:  # the JVM may be gone
+            return looks
+        if up and (looks or self._awaited is None):
+            return looks
+        missing = (
+            "no Spark executor is up"
+            if self._awaited is None
+            else f"{up} of {self._awaited} Spark executors are up"
+        )
+        return (
+            f"{missing}: others may still start, or the cluster has no room for them (another application?)"
         )
 
     def cancel(self) -> None:
@@ -186,6 +216,7 @@ class Placement:
         wanted = self._executors.to_come()
         if wanted is not None and self._gone is not None:
             wanted = min(wanted, max(1, len(self._executors.ever().keys() - self._gone)))
+        self._awaited = None if wanted is None else min(wanted, workers)
         try:
             self._wait_for(wanted, workers)
         finally:

@@ -477,7 +477,7 @@ class SparkTopology(TopologyHandle):
         """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
         if self._tally.statistics().batches:
             return ""
-        return self._preflight.waits_for or self._nimbus.waits_for()
+        return self._placement.waits_for() or self._nimbus.waits_for()
 
     @property
     def close_secs(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
@@ -11,6 +11,7 @@ pytest.importorskip("pyspark")
 
 from stormspark.spark import placement as placement_module
 from stormspark.spark.placement import Placement
+from stormspark.spark.preflight import Preflight
 
 
 class Job:
@@ -167,3 +168,54 @@ def test_an_executor_that_is_lost_is_waited_for_once_and_one_that_came_late_is_t
     assert spark.place({0: [0]}, 4) == 0
     spark.there |= {"2": True, "3": True}
     assert spark.place({0: [0]}, 4) == 0
+
+
+def lines_while_it_waits(clock: Time, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the start status line says while workers are placed, without repetitions."""
+    lines: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        lines.append(spark.placement.waits_for())
+        clock.now += seconds
+
+    monkeypatch.setattr(clock, "sleep", sleep)
+    spark.place({0: [0], 1: [1]}, 3)
+    assert spark.placement.waits_for() == ""
+    return list(dict.fromkeys(lines))
+
+
+def test_what_is_waited_for_on_a_cluster_without_room(clock: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = ": others may still start, or the cluster has no room for them (another application?)"
+    assert lines_while_it_waits(clock, Spark(clock, 4, 1), monkeypatch) == [
+        f"1 of 3 Spark executors are up{told}"
+    ]
+    assert lines_while_it_waits(clock, Spark(clock, None, 0), monkeypatch) == [
+        f"no Spark executor is up{told}"
+    ]
+    assert lines_while_it_waits(clock, Spark(clock, None, 1), monkeypatch) == [""]
+
+
+def test_what_is_waited_for_while_executors_are_looked_at(clock: Time) -> None:
+    """The job needs a free core; if all executors are missing, this is what the user has to hear."""
+    spark, lines, looks = Spark(clock, 2, 0), [], "Spark looks at 1 executor"
+
+    class Looks:
+        group = waits_for = ""
+
+        def run(self, *_: object) -> None:
+            self.waits_for = looks
+            lines.append(spark.placement.waits_for())
+            spark.there["0"] = True
+            lines.append(spark.placement.waits_for())
+            spark.executors.active = MagicMock(side_effect=OSError("the JVM has ended"))
+            lines.append(spark.placement.waits_for())
+            spark.executors.active = lambda: ["0"]
+            self.waits_for = ""
+
+    spark.placement = Placement(
+        spark.session, spark.executors, "t", 30, lambda: False, cast("Preflight", Looks())
+    )
+    spark.place({0: [0]})
+    assert lines[0].startswith("0 of 2 Spark executors are up")
+    assert lines[1:] == [looks, looks]
+    assert spark.placement.waits_for() == ""
