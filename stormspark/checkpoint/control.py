@@ -46,13 +46,15 @@ _NEVER = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 class Driver:
     """The driver that uses a checkpoint: a process on a host, and when it started, in the kernel's clock ticks.
 
-    ``id`` is random, so that it also distinguishes two topologies of one process.
+    ``id`` is random, so that it also distinguishes two topologies of one process. ``application`` is the id of the Spark
+    application if the cluster starts the driver again when it has failed, as YARN does in cluster mode; otherwise it is empty.
     """
 
     id: str
     host: str
     pid: int
     started: int
+    application: str = ""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"

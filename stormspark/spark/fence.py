@@ -10,6 +10,10 @@ takes over between a check and the commit, Spark itself lets only one of the two
 If ``stormspark.checkpoint.in.use`` is "refuse", a driver does not take over from a driver that lives, whatever that one's setting
 is. A driver on the same machine lives if its process does. Elsewhere it lives if its beats come: each driver counts in a file of
 its own, on a thread of its own, because a start or an outage may hold up all others. Clocks are not compared.
+
+YARN starts a failed driver again in cluster mode. Such a later attempt does not take over from a live driver of another
+application: that one was submitted later, and has fenced off the first attempt. Otherwise the two applications would take the
+checkpoint from each other until YARN gives one of them up.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import astuple
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.control import (
     ControlFile,
@@ -39,7 +45,7 @@ from stormspark.spark.checkpoint_folder import local_path
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["BEAT_SECS", "Fence", "check_checkpoint", "this_machine"]
+__all__ = ["BEAT_SECS", "Fence", "Submission", "check_checkpoint", "submission_of", "this_machine"]
 
 _log = logging.getLogger(__name__)
 
@@ -50,26 +56,44 @@ _DEAD_SECS = 3 * BEAT_SECS
 _LOOK_SECS = 0.5
 
 
+class Submission(NamedTuple):
+    """An application whose driver the cluster starts again when it has failed, and the number of times it has started it."""
+
+    application: str
+    attempt: int
+
+
+NO_ATTEMPTS = Submission("", 1)
+
+
 class Fence:
     """The place of one driver in the order of the drivers of a checkpoint. To make it is to take the checkpoint.
 
     Raises `CheckpointError` if another driver lives and may not be taken over from, and in the cases of `next_generation`.
-    ``wait`` waits for some seconds; it returns true if nobody needs the answer any more.
+    Raises `FencedError` if this driver is a later attempt of its application, and a live driver of another application has the
+    checkpoint. ``wait`` waits for some seconds; it returns true if nobody needs the answer any more.
     """
 
     def __init__(
-        self, file: ControlFile, plan: PhysicalPlan, wait: Callable[[float], object] = time.sleep
+        self,
+        file: ControlFile,
+        plan: PhysicalPlan,
+        wait: Callable[[float], object] = time.sleep,
+        *,
+        submission: Submission = NO_ATTEMPTS,
     ) -> None:
         me = this_process()
         self._file = file
-        self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
+        self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started, submission.application)
         self._count = 0
         self._has_left, self._beating = threading.Event(), threading.Lock()
         with usable(file):
             before = read_control(file)
             former = None if before is None else before.driver
-            if _refuses(plan) and former is not None and self._lives(former, wait):
-                raise _in_use(file, former)
+            if former is not None:
+                taken_over = submission.attempt > 1 and former.application != submission.application
+                if (taken_over or _refuses(plan)) and self._lives(former, wait):
+                    raise _taken_over(file, former) if taken_over else _in_use(file, former)
             #: How many drivers this checkpoint has seen before this one.
             self.generation = next_generation(file, plan, self._me).generation
             self._beat()
@@ -116,13 +140,22 @@ class Fence:
         if first is None:
             return False
         if _is_here(former, first):
-            return is_alive(ProcessId(*astuple(former)[1:]))
+            return is_alive(_process(former))
         _log.info("the checkpoint %s was last used by %s: waiting whether it lives", self._file, former)
         for _ in range(round(_DEAD_SECS / _LOOK_SECS)):
             wait(_LOOK_SECS)
             if self._file.read_beat(former.id) not in (first, None):
                 return True
         return False
+
+
+def submission_of(session: SparkSession) -> Submission:
+    """Return which attempt of which application runs here. Only YARN counts attempts, and only in cluster mode."""
+    context: Any = session.sparkContext._jsc.sc()
+    attempt = context.applicationAttemptId()
+    return (
+        Submission(str(context.applicationId()), int(attempt.get())) if attempt.isDefined() else NO_ATTEMPTS
+    )
 
 
 def check_checkpoint(checkpoint: str | Path | None, plan: PhysicalPlan) -> None:
@@ -140,9 +173,13 @@ def check_checkpoint(checkpoint: str | Path | None, plan: PhysicalPlan) -> None:
         former = None if before is None else before.driver
         if _refuses(plan) and former is not None:
             beat = file.read_beat(former.id)
-            if beat is not None and _is_here(former, beat) and is_alive(ProcessId(*astuple(former)[1:])):
+            if beat is not None and _is_here(former, beat) and is_alive(_process(former)):
                 raise _in_use(file, former)
         file.try_out()
+
+
+def _process(driver: Driver) -> ProcessId:
+    return ProcessId(driver.host, driver.pid, driver.started)
 
 
 def _refuses(plan: PhysicalPlan) -> bool:
@@ -165,6 +202,15 @@ def _in_use(file: ControlFile, former: Driver) -> CheckpointError:
         f"set stormspark.checkpoint.in.use to take-over, and this one takes over"
     )
     return CheckpointError(msg)
+
+
+def _taken_over(file: ControlFile, former: Driver) -> FencedError:
+    msg = (
+        f"the checkpoint folder {file} belongs to another driver now: {former} has taken it over from an earlier attempt of this "
+        f"application, and lives. This attempt ends, and commits nothing. Run one driver per checkpoint folder; with "
+        f"stormspark.checkpoint.in.use: refuse, a later one does not start as long as the earlier one lives"
+    )
+    return FencedError(msg)
 
 
 def this_machine() -> str:

@@ -64,7 +64,7 @@ from stormspark.spark.drivers_python import bring_python
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
-from stormspark.spark.fence import Fence, check_checkpoint
+from stormspark.spark.fence import Fence, check_checkpoint, submission_of
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
@@ -272,7 +272,7 @@ class SparkTopology(TopologyHandle):
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
         self._network = Network.of(spark, settings)
-        self._fence = Fence(self._folder.control_file(), plan)
+        self._fence = Fence(self._folder.control_file(), plan, submission=submission_of(self._session))
         self._fence.keep_beating()
         self._generation = self._fence.generation
         self._commits = self._batch_commits()

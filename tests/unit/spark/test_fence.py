@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -11,7 +12,7 @@ pytest.importorskip("pyspark")
 
 from stormspark.checkpoint.control import LocalControlFile, next_generation
 from stormspark.errors import CheckpointError, FencedError
-from stormspark.spark.fence import Fence
+from stormspark.spark.fence import Fence, Submission, submission_of
 from tests.waiting import wait_for
 
 
@@ -170,3 +171,32 @@ def test_a_driver_on_another_host_lives_if_its_beats_come(file, tmp_path, lives)
     else:
         Fence(file, plan("refuse"), wait)
         assert sum(waited) == 15
+
+
+def test_an_attempt_of_yarn_does_not_take_over_from_an_application_that_was_submitted_later(file):
+    """YARN starts the fenced driver again. Both applications would take the checkpoint from each other."""
+    first = Fence(file, plan(), submission=Submission("first", 1))
+    second = Fence(file, plan(), never, submission=Submission("second", 1))
+    with pytest.raises(FencedError):
+        first.check()
+    with pytest.raises(FencedError, match=r"process \d+ on .* has taken it over from an earlier attempt"):
+        Fence(file, plan(), never, submission=Submission("first", 2))
+    second.check()
+    second.leave()
+    assert Fence(file, plan(), never, submission=Submission("first", 3)).generation == 2
+
+
+def test_an_attempt_of_yarn_goes_on_at_once_after_an_earlier_one(file, tmp_path):
+    Fence(file, plan(), submission=Submission("first", 1))
+    elsewhere(tmp_path)
+    assert Fence(file, plan(), never, submission=Submission("first", 2)).generation == 1
+
+
+@pytest.mark.parametrize(("attempt", "found"), [(None, ("", 1)), ("2", ("application_1", 2))])
+def test_only_yarn_counts_the_attempts_of_an_application(attempt, found):
+    session = MagicMock()
+    context = session.sparkContext._jsc.sc()
+    context.applicationId.return_value = "application_1"
+    context.applicationAttemptId().isDefined.return_value = attempt is not None
+    context.applicationAttemptId().get.return_value = attempt
+    assert submission_of(session) == found
