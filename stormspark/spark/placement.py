@@ -157,8 +157,9 @@ class Placement:
             if self._awaited is None
             else f"{up} of {self._awaited} Spark executors are up"
         )
+        those = "more" if up else "they"
         return (
-            f"{missing}: others may still start, or the cluster has no room for them (another application?)"
+            f"{missing}: {those} may still start, or the cluster has no room for them (another application?)"
         )
 
     def cancel(self) -> None:

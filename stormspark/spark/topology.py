@@ -86,6 +86,7 @@ from stormspark.spark.session import (
     say_where_the_jvm_logs,
     without_effect,
 )
+from stormspark.spark.slow_start import said_if_slow
 from stormspark.spark.sources import require_known_end
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
@@ -186,12 +187,14 @@ def session_for(
     session = SparkSession.getActiveSession()
     if session is None and spark_launcher() is not None:
         # `spark-submit` and Databricks know master, jars and settings. Databricks has its session before it starts this program.
-        with handler_kept():
+        with handler_kept(), said_if_slow(plan.topology):
             session = SparkSession.builder.getOrCreate()
     if session is None:
         check_checkpoint(checkpoint, plan)
         conf = conf_of_session(plan, conf, checkpoint)
-        return local_session(plan.workers, conf, master=master, topology=plan.topology)
+        on_cluster = not str(master or conf.get("spark.master", "local")).startswith("local")
+        with said_if_slow(plan.topology) if on_cluster else contextlib.nullcontext():
+            return local_session(plan.workers, conf, master=master, topology=plan.topology)
     require_classic(session)  # before anybody asks for its cores
     asked = {**conf} if master is None else {**conf, "spark.master": master}
     if lost := without_effect(session, asked):

@@ -185,12 +185,12 @@ def lines_while_it_waits(clock: Time, spark: Spark, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_waited_for_on_a_cluster_without_room(clock: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = ": others may still start, or the cluster has no room for them (another application?)"
+    told = "may still start, or the cluster has no room for them (another application?)"
     assert lines_while_it_waits(clock, Spark(clock, 4, 1), monkeypatch) == [
-        f"1 of 3 Spark executors are up{told}"
+        f"1 of 3 Spark executors are up: more {told}"
     ]
     assert lines_while_it_waits(clock, Spark(clock, None, 0), monkeypatch) == [
-        f"no Spark executor is up{told}"
+        f"no Spark executor is up: they {told}"
     ]
     assert lines_while_it_waits(clock, Spark(clock, None, 1), monkeypatch) == [""]
 
