@@ -6,6 +6,7 @@ a Python environment with stormspark in ``/opt/env``, and its archive, as ``venv
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pyspark
 import pytest
 
@@ -179,12 +181,20 @@ class Cluster:
 
     def worker_hosts(self) -> list[str]:
         """The hosts on which a worker of a topology runs, a name for each worker."""
-        return [
-            name
-            for name in WORKERS
-            for process in self.hosts[name].processes()
-            if "stormspark.worker" in process.cmdline()
-        ]
+        return self._hosts_that_run("stormspark.worker")
+
+    def drivers_hosts(self) -> list[str]:
+        """The hosts on which YARN runs a driver."""
+        return self._hosts_that_run("org.apache.spark.deploy.yarn.ApplicationMaster")
+
+    def _hosts_that_run(self, word: str) -> list[str]:
+        found = []
+        for name in WORKERS:
+            for process in self.hosts[name].processes():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if word in process.cmdline():
+                        found.append(name)
+        return found
 
 
 def wait_for_output(host: Host, output: str, text: str) -> None:

@@ -101,10 +101,13 @@ class Host:
             "HOSTNAME": self.name,
             "JAVA_TOOL_OPTIONS": _JAVA,
         }
-        words = ["nsenter", "-t", str(self.pid), "--all", f"--wdns={HOME}", "bash", "-c", command]
+        # On the host, and not before: `nsenter` itself must not load what LD_PRELOAD names.
+        variables = [f"{name}={value}" for name, value in (own | environment).items()]
+        words = ["nsenter", "-t", str(self.pid), "--all", f"--wdns={HOME}"]
+        words += ["env", "-i", *variables, "bash", "-c", command]
         with (self.folder / "logs" / (output or "output")).open("ab") as log:
             started = subprocess.Popen(
-                words, env=own | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                words, env={"PATH": _PATH}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         self._commands.append(started)
         self._last[output] = started

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.cluster import HDFS, OTHER_PYTHON, STANDALONE, Cluster, add_data_node, add_spark_worker
 from tests.cluster.hosts import HOME, NO_TEMPORARY
-from tests.cluster.test_clusters import NUMBERS, PLACES, Submitted, nothing
+from tests.cluster.test_clusters import NOT_SHARED, NUMBERS, PLACES, Submitted, nothing
 from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark]
@@ -70,6 +70,22 @@ def test_executors_with_another_python(cluster_of: Make) -> None:
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in said
 
 
+def test_a_cluster_without_room(cluster_of: Make) -> None:
+    """No host has memory for such an executor. The topology waits, and says for what."""
+    cluster = cluster_of(STANDALONE)
+    submitted = cluster.submit(
+        "submit counting.py:sent --master spark://master:7077 --workers 3 -c spark.executor.memory=2g "
+        f"{NOT_SHARED} --environment-archive /opt/env.tar.gz --checkpoint /home/storm/checkpoints/room"
+    )
+    waits = "no Spark executor is up: they may still start, or the cluster has no room for them"
+    said = lambda: cluster.user.said("stormspark")  # noqa: E731
+    wait_for(lambda: submitted.poll() is not None or waits in said(), PATIENCE_SECS, said)
+    assert submitted.poll() is None, said()[-3000:]
+    for process in cluster.user.processes():
+        process.kill()
+    submitted.wait()
+
+
 def test_clocks_that_are_an_hour_apart(cluster_of: Make) -> None:
     """They do not matter: what takes time is measured where it happens."""
     libraries = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
@@ -81,7 +97,11 @@ def test_clocks_that_are_an_hour_apart(cluster_of: Make) -> None:
         cluster.hosts[name].kill()
         cluster.hosts[name].start()
         add_data_node(cluster, name)
-        changed = {"LD_PRELOAD": str(libraries[0]), "FAKETIME": apart, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        # Java waits on the monotonic clock. Without the last one, its waits would end at once, and it would never rest.
+        changed = {
+            "LD_PRELOAD": str(libraries[0]), "FAKETIME": apart, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+        }  # fmt: skip
         add_spark_worker(cluster, name, **changed)
         looks = cluster.hosts[name].run("exec date +%s", "clock", **changed)
         assert looks.wait() == 0

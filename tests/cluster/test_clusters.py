@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.cluster.cluster import BUCKET, HDFS, STANDALONE, YARN, Cluster
+from tests.cluster.hosts import Host
 from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.slow, pytest.mark.spark, pytest.mark.faults]
@@ -43,7 +44,7 @@ class Place(NamedTuple):
 
 _SPARK = "--master spark://master:7077 --deploy-mode client --environment-archive /opt/env.tar.gz"
 #: Only the driver sees the folder.
-_NOT_SHARED = "-c stormspark.state.table=driver -c stormspark.acker.durable=false"
+NOT_SHARED = "-c stormspark.state.table=driver -c stormspark.acker.durable=false"
 #: Hosts with the packages that stormspark needs: stormspark itself comes as a module.
 _MODULES = (
     "--master spark://master:7077 --deploy-mode client "
@@ -57,7 +58,7 @@ _S3_OPTIONS = " ".join(
      *(f"-c spark.executorEnv.{key}={value}" for key, value in _AWS.items())]
 )  # fmt: skip
 PLACES = {
-    "spark-drivers-folder": Place((STANDALONE,), f"{_SPARK} {_NOT_SHARED}", "/home/storm/checkpoints", {}),
+    "spark-drivers-folder": Place((STANDALONE,), f"{_SPARK} {NOT_SHARED}", "/home/storm/checkpoints", {}),
     "spark-hdfs": Place((STANDALONE, HDFS), f"{_SPARK} --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints", {}),
     "spark-hdfs-modules": Place(
         (STANDALONE, HDFS), f"{_MODULES} --jars '/opt/delta/*.jar'", "hdfs://storage:9000/checkpoints", {},
@@ -130,7 +131,9 @@ def nothing(_: Submitted) -> None:
 
 
 def restart(submitted: Submitted) -> None:
-    """The driver's program is killed, and its user starts it again."""
+    """The user's program is killed, and its user starts it again. On YARN in cluster mode it is not the driver, which lives on:
+    the second one takes over from it.
+    """
     for process in submitted.cluster.user.processes():
         process.kill()
     assert submitted.process.wait() != 0
@@ -138,10 +141,21 @@ def restart(submitted: Submitted) -> None:
 
 
 def kill_a_host(submitted: Submitted) -> None:
-    host = submitted.cluster.hosts[submitted.a_worker_host()]
+    _kill(submitted.cluster.hosts[submitted.a_worker_host()])
+
+
+def kill_the_drivers_host(submitted: Submitted) -> None:
+    """YARN starts the driver again, on another host. The user's program waits for it."""
+    cluster = submitted.cluster
+    [host] = cluster.drivers_hosts()
+    print(f"the driver is on {host}, the workers on {cluster.worker_hosts()}")
+    _kill(cluster.hosts[host])
+
+
+def _kill(host: Host) -> None:
     killed = host.processes()
     host.kill()
-    assert len(killed) >= 3  # at least a daemon, an executor and a worker
+    assert len(killed) >= 3  # at least a daemon, an executor (or a driver) and a worker
     assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in killed)
 
 
@@ -193,6 +207,13 @@ def test_each_number_is_sent(cluster_of: Make, place: str, fault: Callable[[Subm
 @pytest.mark.parametrize("place", PLACES)
 def test_each_number_counts_once(cluster_of: Make, place: str, fault: Callable[[Submitted], None]) -> None:
     submitted = ran(cluster_of(*PLACES[place].services), place, "counted", fault)
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
+
+
+def test_each_number_counts_once_by_the_next_attempt_of_yarn(cluster_of: Make) -> None:
+    submitted = ran(
+        cluster_of(*PLACES["yarn-cluster"].services), "yarn-cluster", "counted", kill_the_drivers_host
+    )
     assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
 
 
