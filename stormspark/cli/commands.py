@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from stormspark import __version__
+from stormspark.cli.environment_archive import EnvironmentArchive, environment_archive
 from stormspark.cli.load import FrontEndOptions, load_topology
 from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
 from stormspark.cli.spark_options import (
@@ -387,9 +388,10 @@ def run(
 )
 @click.option(
     "--environment-archive",
-    type=click.Path(dir_okay=False, exists=True),
-    metavar="FILE",
-    help="An archive with the Python environment for driver and executors, made by venv-pack or conda-pack.",
+    metavar="FILE[#NAME]",
+    callback=environment_archive,
+    help="An archive with the Python environment for driver and executors, made by venv-pack or conda-pack: a file or a URL that "
+    "Spark can read. NAME is the folder in which executors have it; the default is environment.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print the command. The archives that it names stay.")
 @click.option(
@@ -410,7 +412,7 @@ def submit(
     master: str,
     deploy_mode: str,
     project: Path | None,
-    environment_archive: str | None,
+    environment_archive: EnvironmentArchive | None,
     dry_run: bool,
     staging: str | None,
     trigger: str,

@@ -21,7 +21,15 @@ from stormspark.flux.substitution import read_properties
 from stormspark.launcher import is_url
 from stormspark.user_code import put_first
 
-__all__ = ["SparkOptions", "brings_jars", "fetches_jars", "ships_modules", "starts_spark", "submits"]
+__all__ = [
+    "SparkOptions",
+    "brings_jars",
+    "fetches_jars",
+    "local_path",
+    "ships_modules",
+    "starts_spark",
+    "submits",
+]
 
 _R = TypeVar("_R")
 
@@ -64,7 +72,7 @@ def _files(context: click.Context, option: click.Parameter, given: str | None) -
         return None
     found: list[str] = []
     for entry in filter(None, map(str.strip, given.split(","))):
-        path, alias = _local_path(entry), ""
+        path, alias = local_path(entry), ""
         if path is not None and option.name in ("files", "archives"):
             path, hash_, alias = path.partition("#")
             alias = hash_ + alias
@@ -79,10 +87,10 @@ def _files(context: click.Context, option: click.Parameter, given: str | None) -
     return ",".join(found)
 
 
-def _local_path(entry: str) -> str | None:
+def local_path(entry: str) -> str | None:
     """Return the path of a file on this host; None for a URL that only Spark can open.
 
-    >>> _local_path("lib/a.jar"), _local_path("file:/lib/a.jar"), _local_path("hdfs://name/a.jar")
+    >>> local_path("lib/a.jar"), local_path("file:/lib/a.jar"), local_path("hdfs://name/a.jar")
     ('lib/a.jar', '/lib/a.jar', None)
     """
     if entry.startswith("file:"):
@@ -232,7 +240,7 @@ def _declare(
 def _search(modules: str) -> None:
     """Let this program import what is shipped, because the topology's file may need it before Spark starts."""
     for entry in reversed(modules.split(",")):
-        path = _local_path(entry)
+        path = local_path(entry)
         if path is None:
             continue
         if path.endswith(".py"):

@@ -23,6 +23,7 @@ import click
 
 from stormspark.cli import submitted
 from stormspark.cli.child import ChildProgram
+from stormspark.cli.environment_archive import EnvironmentArchive, why_unfit
 from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.project_files import Packed, pack
 from stormspark.launcher import is_url
@@ -47,8 +48,8 @@ _LISTS = {"spark.submit.pyFiles": "--py-files", "spark.archives": "--archives"}
 _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
 #: Of the driver only. It counts more than files of Log4j.
 _LOG_LEVEL = "spark.log.level"
-#: The folder into which Spark unpacks a Python environment.
-_ENVIRONMENT = "environment"
+#: What the driver of every topology needs of an environment.
+_PACKAGES = ("stormspark", "pandas", "pyarrow")
 #: Where a submission from here to Kubernetes puts the project.
 _UPLOADS = "spark.kubernetes.file.upload.path"
 
@@ -68,8 +69,7 @@ class Submission:
     #: Those that spark-submit takes from elsewhere, and that count less.
     defaults: Mapping[str, str] = field(default_factory=dict)
     checkpoint: str | None = None
-    #: An archive with a Python environment.
-    environment: str | None = None
+    environment: EnvironmentArchive | None = None
     name: str = "stormspark"
 
 
@@ -110,8 +110,24 @@ def check(wanted: Submission) -> None:
             f"another one: give a URL that the cluster can write to, such as hdfs:///checkpoints/{wanted.name}; if all hosts "
             f"share the folder, write {Path(place).absolute().as_uri()}"
         )
+    msg = msg or _why_no_driver(wanted) or ""
     if msg:
         raise click.UsageError(msg)
+
+
+def _why_no_driver(wanted: Submission) -> str | None:
+    """Return why no driver runs in the environment that is sent along. On the cluster it would say so minutes later.
+
+    In client mode the preflight tells it soon, and reading the names in an archive of 180 MB takes two seconds.
+    """
+    if wanted.environment is None:
+        return None
+    pythons = {wanted.conf.get(_PYTHON), {**wanted.defaults, **wanted.conf}.get(_DRIVERS_PYTHON)}
+    if pythons - {None, wanted.environment.python}:
+        return None  # the driver runs in another Python
+    # What is pure Python may come as a zip, too.
+    is_shipped = "spark.submit.pyFiles" in wanted.conf or (wanted.project / "stormspark").is_dir()
+    return why_unfit(wanted.environment, _PACKAGES[is_shipped:])
 
 
 def with_room(
@@ -146,8 +162,10 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
     archives = [f"{_location(packed.files)}#{SHIPPED_PROJECT}"]
     modules = [] if packed.modules is None else [_location(packed.modules)]
     if wanted.environment is not None:
-        archives.append(f"{_location(Path(wanted.environment))}#{_ENVIRONMENT}")
-        conf.setdefault(_PYTHON, f"./{_ENVIRONMENT}/bin/python")
+        location, name = wanted.environment
+        place = location.replace(",", "%2C") if is_url(location) else _location(Path(location))
+        archives.append(f"{place}#{name}")
+        conf.setdefault(_PYTHON, wanted.environment.python)
     if not wanted.in_cluster:
         conf.setdefault(_DRIVERS_PYTHON, sys.executable)
         if _LOG_LEVEL not in wanted.defaults and not _logs_as_somebody_says(wanted):

@@ -194,18 +194,6 @@ def test_the_same_project_is_the_same_archive(project, home, tmp_path):
     assert (tmp_path / "one" / "project.zip").read_bytes() == (tmp_path / "two" / "project.zip").read_bytes()
 
 
-def test_an_environment_is_the_python_of_the_cluster(project, home, tmp_path):
-    (tmp_path / "env.tar.gz").touch()
-    _, printed, _ = submitted(
-        "flow.py", *YARN, "--environment-archive", str(tmp_path / "env.tar.gz"), "--dry-run"
-    )
-    words = shlex.split(printed)
-    assert words[words.index("--archives") + 1].endswith(
-        f"#{SHIPPED_PROJECT},{tmp_path}/env.tar.gz#environment"
-    )
-    assert "spark.pyspark.python=./environment/bin/python" in words
-
-
 def test_spark_submit_runs_and_its_exit_code_is_that_of_the_command(project, home, tmp_path):
     code, _, said = submitted("flow.py", "--master", "yarn")
     assert (code, "Warning" in said) == (3, False)
