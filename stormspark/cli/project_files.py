@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 import zipfile
@@ -15,6 +14,7 @@ from typing import IO, NamedTuple
 import click
 
 from stormspark.cli.load import FrontEndOptions, parse_target
+from stormspark.cli.secret_files import is_secret, secrets_among
 from stormspark.compat.detection import legacy_kind
 
 __all__ = ["Packed", "pack", "project_of"]
@@ -23,13 +23,10 @@ __all__ = ["Packed", "pack", "project_of"]
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "spark-warehouse", "metastore_db"})
 #: What tools for packages write, unless it is a package itself.
 _BUILT = frozenset({"build", "dist"})
-#: Files that people keep to themselves.
-_SECRET = re.compile(
-    r".*\.(?:pem|key|p12|pfx|jks|keytab|kdbx|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|(?:credentials|secrets?)(?:\..*)?"
-)
 #: Why something is left out.
 _LINK, _UNREADABLE = "folders that are links", "folders that this user can't read"
-_NAME = "names that are not UTF-8"
+_OUTSIDE, _UNREADABLE_FILE = "links that lead out of the project", "files that this user can't read"
+_NAME, _HIDDEN_SECRET = "names that are not UTF-8", "secrets whose names begin with a dot"
 #: A project has source code and small resources. Whatever is larger belongs into storage that the cluster can read.
 _MOST_BYTES = 200 * 1024 * 1024
 #: The time in the archives, so that the same project gives the same archive.
@@ -45,8 +42,8 @@ class Packed(NamedTuple):
     modules: Path | None
     files_packed: int
     bytes_packed: int
-    #: Those of the packed files that look like secrets, as paths in the project.
-    secrets: Sequence[Path] = ()
+    #: Those of the packed files that look like secrets, as paths in the project; of a folder for secrets, its name.
+    secrets: Sequence[str] = ()
     #: What was left out though it may be a part of the project: for each reason, paths in the project.
     left_out: Mapping[str, Sequence[Path]] = MappingProxyType({})
 
@@ -93,11 +90,7 @@ def pack(project: Path, into: Path) -> Packed:
             if file.suffix == ".py" and file.is_relative_to(root):
                 modules.setdefault(file.relative_to(root), file)
     zipped = _archive(into / "modules.zip", ((file, name) for name, file in modules.items()))
-    secrets = [
-        file.relative_to(project)
-        for file in files
-        if file.suffix != ".py" and _SECRET.fullmatch(file.name.lower())
-    ]
+    secrets = secrets_among(file.relative_to(project) for file in files)
     return Packed(everything, zipped if modules else None, len(files), size, secrets, left_out)
 
 
@@ -114,6 +107,8 @@ def _files(project: Path, spared: set[Path], left_out: dict[str, list[Path]]) ->
         wanted = []
         for name in sorted(folders):
             path = here / name
+            if name.startswith(".") and is_secret(name):
+                left_out.setdefault(_HIDDEN_SECRET, []).append(path.relative_to(project))
             if name.startswith(".") or path.resolve() in spared:
                 continue
             why = None if os.access(path, os.R_OK | os.X_OK) else _UNREADABLE
@@ -128,11 +123,28 @@ def _files(project: Path, spared: set[Path], left_out: dict[str, list[Path]]) ->
         folders[:] = wanted
         for name in sorted(names):
             file = here / name
-            if not name.startswith(".") and file.suffix not in (".pyc", ".log") and file.is_file():
-                if _is_utf_8(name):
-                    yield file
-                else:
-                    left_out.setdefault(_NAME, []).append(file.relative_to(project))
+            if file.suffix in (".pyc", ".log") or not file.is_file():
+                continue
+            if (why := _why_not_shipped(file, project)) is None:
+                yield file
+            elif why:
+                left_out.setdefault(why, []).append(file.relative_to(project))
+
+
+def _why_not_shipped(file: Path, project: Path) -> str | None:
+    """Return why a file is left out; an empty string if nobody needs to know that; None if it is shipped."""
+    if file.name.startswith("."):
+        return _HIDDEN_SECRET if is_secret(file.name) else ""
+    if not _is_utf_8(file.name):
+        return _NAME
+    if file.is_symlink():
+        # Whoever made the link may not know that its file goes to other hosts, and the file may be anybody's.
+        target, here = file.resolve(), project.resolve()
+        if not target.is_relative_to(here):
+            return _OUTSIDE
+        if any(part.startswith(".") and is_secret(part) for part in target.relative_to(here).parts):
+            return _HIDDEN_SECRET
+    return None if os.access(file, os.R_OK) else _UNREADABLE_FILE
 
 
 def _is_utf_8(name: str) -> bool:

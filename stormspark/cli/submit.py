@@ -221,7 +221,7 @@ def _packed(wanted: Submission, folder: Path, *, says_where: bool) -> list[str]:
     ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
     click.echo(f"{ships}, in {folder}" if says_where else ships, err=True)
     if packed.secrets:
-        names = ", ".join(map(str, packed.secrets[:5]))
+        names = f"{', '.join(packed.secrets[:5])}{', ...' * (len(packed.secrets) > 5)}"
         text = f"Warning: every host gets {names}, which may be secret: name a folder without it (--project)"
         click.echo(text, err=True)
     for what, paths in packed.left_out.items():

@@ -276,9 +276,35 @@ def test_secrets_are_not_printed_and_files_with_secrets_are_named(project, home,
     assert "tops3cret" not in printed + said and "kafka.sasl.password=***" in printed
     assert "tops3cret" in (tmp_path / "arguments").read_text()
     assert "every host gets client.pem, data/credentials.json, which may be secret" in said
+    assert "Warning: secrets whose names begin with a dot are not shipped: .env " in f"{said} "
     assert "tops3cret" in submitted("flow.py", "--master", "yarn", *secret, "--dry-run")[1], (
         "to be run by hand"
     )
+
+
+def test_folders_of_secrets_are_named_and_links_out_of_the_project_are_not_followed(project, home, tmp_path):
+    """Nobody who ships a link means to send a file of /etc, or of somebody's home, to all hosts."""
+    for name in ("secrets/db.txt", "secrets/mail/a.txt", "id_rsa.old", "prod.env", "client_secret_1.json", "a.key", "b.key",
+                 ".aws/credentials", ".env"):  # fmt: skip
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    (tmp_path / "outside").write_text("mine alone")
+    for name, target in (
+        ("notes.txt", tmp_path / "outside"),
+        ("mine.txt", project / ".env"),
+        ("flow.yaml", "flow.py"),
+    ):
+        (project / name).symlink_to(target)  # fmt: skip
+    staging = tmp_path / "staging"
+    code, _, said = submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")
+    with zipfile.ZipFile(staging / "project.zip") as archive:
+        names = archive.namelist()
+    assert code == 0 and "flow.yaml" in names and not {"notes.txt", "mine.txt", ".env"} & set(names)
+    assert (
+        "every host gets a.key, b.key, client_secret_1.json, id_rsa.old, prod.env, ..., which may be" in said
+    )
+    assert "Warning: links that lead out of the project are not shipped: notes.txt" in said
+    assert "secrets whose names begin with a dot are not shipped: .aws, .env, mine.txt" in said
 
 
 @pytest.mark.parametrize(
@@ -405,7 +431,8 @@ def test_what_no_archive_can_have_and_what_nobody_can_read_is_told(project, home
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).touch()
     # Root may read all folders, so the modes say nothing to tests.
-    closed = {project / "pgdata"}
+    closed = {project / "pgdata", project / "data" / "closed.txt"}
+    (project / "data" / "closed.txt").touch()
     monkeypatch.setattr(
         "os.access", lambda path, mode, access=os.access: path not in closed and access(path, mode)
     )
@@ -413,6 +440,7 @@ def test_what_no_archive_can_have_and_what_nobody_can_read_is_told(project, home
     code, _, said = submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")
     assert zipfile.ZipFile(staging / "project.zip").namelist() == ["data/words.txt", "flow.py", "script.rb"]
     assert code == 0 and "Warning: folders that this user can't read are not shipped: pgdata " in said
+    assert "Warning: files that this user can't read are not shipped: data/closed.txt" in said
     assert "Warning: names that are not UTF-8 are not shipped: data/bad\\xff.txt" in said
 
 
