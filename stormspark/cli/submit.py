@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -191,6 +192,8 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     name = f"stormspark-submit-{token_hex(8)}"
     folder = Path(staging or Path(tempfile.gettempdir(), name)).absolute()
     driver = folder / f"{name}.pid"
+    made = [one for one in (folder, *folder.parents) if not one.exists()] if staging else []
+    is_kept = False
     with ChildProgram() as child:
         try:
             if folder.resolve() == wanted.project:
@@ -201,6 +204,7 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
                 raise click.UsageError(msg)
             folder.mkdir(0o777 if staging else 0o700, parents=bool(staging), exist_ok=bool(staging))
             parts = _packed(wanted, folder, says_where=dry_run or bool(staging))
+            is_kept = dry_run or bool(staging)
             click.echo(_printed(parts if dry_run else without_secrets(parts)))
             return 0 if dry_run else child.run(parts, None if wanted.in_cluster else driver)
         except OSError as error:
@@ -209,15 +213,19 @@ def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
         finally:
             child.leave()
             driver.unlink(missing_ok=True)
-            if staging is None and not dry_run:
+            if not is_kept and not staging:
                 shutil.rmtree(folder, ignore_errors=True)
+            elif not is_kept:
+                for one in made:
+                    with suppress(OSError):
+                        one.rmdir()  # unless it has got something
 
 
 def _packed(wanted: Submission, folder: Path, *, says_where: bool) -> list[str]:
     """Pack the project into the folder, say what is shipped, and return the command of ``spark-submit``."""
     packed = pack(wanted.project, folder)
     program = folder / "stormspark_job.py"
-    shutil.copyfile(submitted.__file__, program)
+    program.write_text(submitted.PROGRAM, encoding="utf-8")
     ships = f"ships {wanted.project}: {packed.files_packed} files, {packed.bytes_packed / 1024:.0f} KB"
     click.echo(f"{ships}, in {folder}" if says_where else ships, err=True)
     if packed.secrets:

@@ -89,7 +89,7 @@ def test_the_command_for_a_cluster(project, home, tmp_path):
         "--checkpoint", "hdfs:///flow", "--trigger", "continuous", "--allow", "nothing-done",
         "-c", "topology.debug=true", "-c", 'my.key="2"',
     ]  # fmt: skip
-    assert "main(sys.argv[1:])" in (staging / "stormspark_job.py").read_text()
+    assert (staging / "stormspark_job.py").read_text().endswith("\nrun_submitted()\n")
     with zipfile.ZipFile(staging / "project.zip") as archive:
         assert archive.namelist() == ["data/words.txt", "flow.py", "script.rb"]
         assert archive.getinfo("script.rb").external_attr >> 16 & 0o111, "scripts stay executable"
@@ -305,6 +305,22 @@ def test_folders_of_secrets_are_named_and_links_out_of_the_project_are_not_follo
     )
     assert "Warning: links that lead out of the project are not shipped: notes.txt" in said
     assert "secrets whose names begin with a dot are not shipped: .aws, .env, mine.txt" in said
+
+
+def test_a_submission_that_fails_leaves_no_folder(project, home, tmp_path, monkeypatch):
+    """Also one that only prints the command, whose archives stay otherwise."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("stormspark.cli.project_files._MOST_BYTES", 1)
+    for staging in ((), ("--staging", str(tmp_path / "new" / "staging"))):
+        code, _, said = submitted("flow.py", *YARN, *staging, "--dry-run")
+        assert code == 2 and "too much to send" in said
+    assert not (tmp_path / "new").exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    submitted("flow.py", *YARN, "--staging", str(kept), "--dry-run")
+    assert kept.exists(), "it was there before"
 
 
 @pytest.mark.parametrize(
