@@ -27,6 +27,8 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.working_folder import from_start
 
 __all__ = [
+    "LONGEST_FOR_SOCKETS",
+    "SHORT_FOLDER",
     "FolderClaim",
     "PrivateLogFile",
     "check_private",
@@ -34,6 +36,7 @@ __all__ = [
     "claim_logs",
     "default_log_folder",
     "drivers_log_folder",
+    "folder_for_sockets",
     "is_private",
     "make_log_folder",
     "make_private",
@@ -43,12 +46,26 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
+#: The longest name of a temporary folder below which sockets can be, in bytes. Linux limits the path of a socket to 107 bytes.
+LONGEST_FOR_SOCKETS = 50
+#: Where sockets are if the name of the temporary folder is longer.
+SHORT_FOLDER = "/tmp"
+
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def default_log_folder() -> Path:
     """Return the folder for logs if ``stormspark.log.dir`` is not set: one per user, under this host's temporary folder."""
     return Path(tempfile.gettempdir(), f"stormspark-logs-{user_name()}")
+
+
+def folder_for_sockets() -> str:
+    """Return the folder in which processes make folders for their sockets: the temporary folder, unless its name is too long.
+
+    Python takes the folder in which a process runs if it can write to no other one. On YARN its name is long.
+    """
+    temporary = tempfile.gettempdir()
+    return temporary if len(os.fsencode(temporary)) <= LONGEST_FOR_SOCKETS else SHORT_FOLDER
 
 
 def make_log_folder(named: str | None, topology: str = "") -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from stormspark.doctor.result import Result, Status
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.launcher import is_url
-from stormspark.private_files import drivers_log_folder, user_name
+from stormspark.private_files import LONGEST_FOR_SOCKETS, drivers_log_folder, folder_for_sockets, user_name
 
 __all__ = [
     "check_checkpoint",
@@ -33,8 +33,6 @@ __all__ = [
 _LEAST_BYTES, _LOW_BYTES = 64 << 20, 1 << 30
 #: A driver has that many connections, files and pipes, most of them of its JVM: with 256, that opens too few of its jars.
 _LEAST_DESCRIPTORS, _LOW_DESCRIPTORS = 512, 4096
-#: The longest path of a Unix socket, less what stormspark and Spark add to the temporary folder.
-_LONGEST_TEMPORARY = 107 - 60
 #: Where temporary files are if nothing else is said. Java knows no other place.
 _USUAL_TEMPORARY = "/tmp"
 
@@ -64,14 +62,18 @@ def check_temporary() -> Result:
             f"{folder} can't be written to ({why})",
             "set TMPDIR to a folder on a local disk with space left",
         )
-    if len(os.fsencode(folder)) > _LONGEST_TEMPORARY:
+    if (sockets := folder_for_sockets()) == folder:
+        return Result("temporary folder", Status.OK, folder)
+    if (why := _why_not_written(Path(sockets))) is not None:
         return Result(
             "temporary folder",
-            Status.WARNING,
-            f"{folder} is a long name, and names of Unix sockets below it may be too long",
-            "set TMPDIR to a folder with a shorter name",
+            Status.FAILED,
+            f"{folder} is too long a name for sockets below it, and {sockets}, where they would go, can't be written to ({why})",
+            f"set TMPDIR to a folder with a name of at most {LONGEST_FOR_SOCKETS} characters",
         )
-    return Result("temporary folder", Status.OK, folder)
+    return Result(
+        "temporary folder", Status.OK, f"{folder} (for sockets {sockets}, because that name is long)"
+    )
 
 
 def _taken_instead(folder: str) -> str | None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.private_files import is_private
+from stormspark.private_files import LONGEST_FOR_SOCKETS, folder_for_sockets, is_private
 from stormspark.tuple_path import PURE
 from stormspark.worker.host.addresses import ANY_PORT, Ports
 from stormspark.worker.host.connection import SILENCE_SECS
@@ -48,13 +48,6 @@ INHERITED_PATH = "STORMSPARK_INHERITED_PYTHONPATH"
 
 #: The bytes that a worker writes to its standard output once nimbus knows it.
 UP = b"up"
-
-#: The longest path of a folder for sockets, in characters. Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
-_LONGEST_FOLDER = 80
-#: What `own_folder` adds to a temporary folder has at most so many characters.
-_LONGEST_NAME = 30
-#: Where folders for sockets are if the name of the temporary folder is too long.
-_SHORT = "/tmp"
 
 
 class LaunchError(Exception):
@@ -133,16 +126,13 @@ def own_folder(prefix: str, parent: str | None = None) -> Path:
 
     Raises `UnsupportedEnvironmentError` if no such folder can be made on this host.
     """
-    if parent is None:
-        # Python takes the folder in which a process runs if it can write to no other one. On YARN its name is long.
-        temporary = tempfile.gettempdir()
-        parent = temporary if len(temporary) <= _LONGEST_FOLDER - _LONGEST_NAME else _SHORT
+    parent = parent or folder_for_sockets()
     try:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))  # mode 0700
     except OSError as error:
         msg = (
             f"a socket needs a folder on host {socket.gethostname()}, and none can be made in {parent} ({error.strerror}): set "
-            f"TMPDIR to a folder on a local disk, with a name of at most {_LONGEST_FOLDER - _LONGEST_NAME} characters"
+            f"TMPDIR to a folder on a local disk, with a name of at most {LONGEST_FOR_SOCKETS} characters"
         )
         raise UnsupportedEnvironmentError(msg) from error
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stormspark import doctor
+from stormspark import doctor, private_files
 from stormspark.cli import main
 from stormspark.doctor import LEAST, LEAST_SPARK, Result, Status
 from stormspark.doctor.python import BELOW
@@ -323,7 +323,7 @@ def test_descriptors(limits: tuple[int, int], status: Status) -> None:
 
 
 def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home that is not there, a checkpoint below a file, a TMPDIR that is gone, and one with a long name."""
+    """A home that is not there, a checkpoint below a file, and a TMPDIR that is gone."""
     assert doctor.check_home({"HOME": str(tmp_path / "nobody")}).status is Status.WARNING
     (tmp_path / "file").touch()
     told = doctor.check_checkpoint(str(tmp_path / "file" / "flow"))
@@ -335,11 +335,25 @@ def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     told = doctor.check_temporary()
     assert told.status is Status.WARNING
     assert f"TMPDIR={tmp_path}/gone can't be written to (it is no folder), so /" in told.found
-    long = tmp_path / ("x" * 60)
+
+
+def test_a_temporary_folder_with_a_long_name_is_in_the_way_only_if_sockets_can_go_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers and Spark put their sockets into ``/tmp`` then. What is limited is the number of bytes."""
+    long, short = tmp_path / ("ü" * 25), tmp_path / "short"
     long.mkdir()
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert "is a long name" in doctor.check_temporary().found
+    monkeypatch.setattr(private_files, "SHORT_FOLDER", str(short))
+    told = doctor.check_temporary()
+    assert told.status is Status.FAILED
+    assert f"and {short}, where they would go, can't be written to (No such file or directory)" in told.found
+    assert told.advice == "set TMPDIR to a folder with a name of at most 50 characters"
+    short.mkdir()
+    told = doctor.check_temporary()
+    assert told.status is Status.OK
+    assert told.found == f"{long} (for sockets {short}, because that name is long)"
 
 
 def test_temporary_files_go_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def test_without_a_folder_for_its_socket_it_says_which_one_it_needs(
 ) -> None:
     """Its temporary folder is the one in which the container of YARN runs, because ``/tmp`` can't be written to."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("container" * 10)))
-    monkeypatch.setattr(launching, "_SHORT", str(tmp_path / "none"))
+    monkeypatch.setattr(private_files, "SHORT_FOLDER", str(tmp_path / "none"))
     with pytest.raises(UnsupportedEnvironmentError) as told:
         own_folder("worker-0-")
     assert str(told.value) == (
