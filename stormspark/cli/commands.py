@@ -328,12 +328,13 @@ def run(
     heronpy, NAME is the class or the name of the topology.
 
     Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
-    calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C. Before the
-    topology runs, the first one ends the start.
+    calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C. So does
+    SIGHUP, from a terminal that closes, unless nohup has started this program. Before the topology runs, the first one ends the
+    start.
 
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 3 it ended, but gave up rows,
     or all tuples of a component failed, or something may be unwritten, or nothing was done (see --allow), 130 it was ended by
-    the second Ctrl-C or SIGTERM, or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
+    the second Ctrl-C or SIGTERM, or by Ctrl-C before it ran, 143 (129) it was ended by SIGTERM (SIGHUP) before it ran.
     """
     if engine != "spark" and (checkpoint or master or options_of_spark.need_spark):
         msg = "--checkpoint, --master and what brings jars or settings of Spark need --engine spark"
@@ -430,8 +431,8 @@ def submit(
     With --deploy-mode cluster, --checkpoint has to be a URL. A standalone cluster of Spark (spark://...) starts no driver in
     Python: use --deploy-mode client there. What is printed hides the values of secret settings, but --dry-run prints them.
 
-    With --deploy-mode client, Ctrl-C and SIGTERM do the same as for `stormspark run`: the driver ends its batch, and this command
-    waits for that. With --deploy-mode cluster, they end spark-submit alone, and the topology goes on.
+    With --deploy-mode client, Ctrl-C, SIGTERM and SIGHUP do the same as for `stormspark run`: the driver ends its batch, and this
+    command waits for that. With --deploy-mode cluster, they end spark-submit alone, and the topology goes on.
 
     Exit code: that of spark-submit. With --deploy-mode client, that is the one of `stormspark run`. If a signal has ended
     spark-submit, it is 128 more than the signal's number.

@@ -36,6 +36,7 @@ from stormspark.ui import (
     watch,
 )
 from stormspark.ui.log_lines import TRACEBACK
+from stormspark.ui.unread import if_read
 from stormspark.user_line import CodePlace, is_ours
 from stormspark.worker.host.task_threads import running_task
 from stormspark.working_folder import working_in
@@ -125,7 +126,7 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     """
     # These streams stay the same while a local topology has replaced `sys.stdout` and `sys.stderr`.
     stdout, stderr = sys.stderr if run.json_to == "-" else sys.stdout, sys.stderr
-    notes, table = Console(file=stderr, highlight=False), Console(file=stdout, highlight=False)
+    notes, table = (Console(file=if_read(stream), highlight=False) for stream in (stderr, stdout))
     notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
     working = run.plan.settings.working_dir if run.engine == "local" else None
     line = ProgressLine(notes, takes_prints=run.engine != "local")
@@ -172,12 +173,14 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
 
 
 def end_interrupted_start(error: InterruptedStartError) -> int:
-    """End what an interrupted start has left, say so, and return the exit code: 130 after Ctrl-C, 143 after SIGTERM."""
+    """End what an interrupted start has left, say so, and return the exit code: 130 after Ctrl-C, 143 after SIGTERM, 129 after
+    SIGHUP.
+    """
     if "stormspark.spark.jvm" in sys.modules:
         from stormspark.spark.jvm import end_jvms
 
         end_jvms()
-    sys.stderr.write(f"interrupted by {error} before the topology ran\n")
+    if_read(sys.stderr).write(f"interrupted by {error} before the topology ran\n")
     return BY_SIGNAL + error.number
 
 

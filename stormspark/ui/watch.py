@@ -1,4 +1,4 @@
-"""Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C or SIGTERM.
+"""Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C, SIGTERM or SIGHUP.
 
 `watch` has no clock of its own while the topology runs. It reads from the statistics how long the topology has run, and leaves
 the waiting to the topology. So the tests need no sleep.
@@ -47,7 +47,7 @@ class Display(Protocol):
 
 
 class InterruptedStartError(KeyboardInterrupt):
-    """Raised by `Interrupts` where SIGINT or SIGTERM arrives while a topology starts. ``number`` is the signal."""
+    """Raised by `Interrupts` where a signal arrives while a topology starts. ``number`` is the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -57,14 +57,22 @@ class InterruptedStartError(KeyboardInterrupt):
 #: Signals that follow each other within so many seconds count as one. For ``timeout`` sends a signal to the program and then to
 #: its process group, and a shell and its supervisor may both pass on Ctrl-C.
 ONE_SECS = 0.25
+#: What the user does to end a topology at once, after each of the signals that stop it.
+_AGAIN = {
+    signal.SIGINT: "press Ctrl-C again",
+    signal.SIGTERM: "send SIGTERM again",
+    signal.SIGHUP: "send SIGTERM",
+}
 
 
 class Interrupts:
-    """Counts SIGINT and SIGTERM while its ``with`` block lasts. Meanwhile these signals have no other effect.
+    """Counts SIGINT, SIGTERM and SIGHUP while its ``with`` block lasts. Meanwhile these signals have no other effect.
 
     Within `while_starting`, a signal also raises `InterruptedStartError`. The signals count even if this process was started with
-    SIGINT ignored, as shells do for a program in the background. Only the main thread gets signals. In any other thread,
-    `Interrupts` counts nothing and leaves the handlers as they are. ``clock`` returns seconds.
+    SIGINT ignored, as shells do for a program in the background. If it was started with SIGHUP ignored, as by ``nohup``, SIGHUP
+    stays ignored. Otherwise SIGHUP counts as the first signal only, because several come from a terminal that closes. Only the
+    main thread gets signals. In any other thread, `Interrupts` counts nothing and leaves the handlers as they are. ``clock``
+    returns seconds.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -75,7 +83,7 @@ class Interrupts:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.count = 0
         #: What the user does for a second signal like the last one.
-        self.again = "press Ctrl-C again"
+        self.again = _AGAIN[signal.SIGINT]
         self._clock = clock
         self._last: float | None = None
         self._number = int(signal.SIGINT)
@@ -84,7 +92,9 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _AGAIN:
+                if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                    continue
                 self._before[number] = signal.signal(number, self._received)
         return self
 
@@ -121,12 +131,12 @@ class Interrupts:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
-        if self._last is not None and now - self._last < ONE_SECS:
+        if self._last is not None and (now - self._last < ONE_SECS or number == signal.SIGHUP):
             return
         self._last = now
         self.count += 1
         self._number = number
-        self.again = "send SIGTERM again" if number == signal.SIGTERM else "press Ctrl-C again"
+        self.again = _AGAIN[signal.Signals(number)]
         if self._starting:
             raise InterruptedStartError(number)
 

@@ -11,16 +11,10 @@ import pytest
 from stormspark.cli.child import ChildProgram
 from tests.waiting import PATIENCE_SECS
 
+pytestmark = pytest.mark.usefixtures("hangs_up")
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOR_EVER = "while :; do sleep 0.01; done"
-
-
-@pytest.fixture(autouse=True)
-def hangs_up():
-    """Whoever started the tests with ``nohup`` has made them ignore what they send themselves."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 def ran(script: str, inner: Path | None = None) -> int:

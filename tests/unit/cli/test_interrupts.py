@@ -1,5 +1,6 @@
-"""``stormspark run`` in a process of its own, which somebody ends with Ctrl-C."""
+"""``stormspark run`` in a process of its own, which somebody ends with Ctrl-C, or whose terminal closes."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from stormspark.ui.watch import ONE_SECS
 from tests.waiting import PATIENCE_SECS, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hangs_up")]
 
 TOPOLOGY = """
     import threading
@@ -102,7 +103,9 @@ def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run
     assert "blocks on local: " in output, "the figures are printed"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_an_interrupt_before_the_topology_runs_ends_the_program(run, tmp_path, number, code):
     """The program also hears a SIGINT that was ignored when it started, as in the background of a script."""
     file = tmp_path / "slow_to_load.py"
@@ -113,3 +116,76 @@ def test_an_interrupt_before_the_topology_runs_ends_the_program(run, tmp_path, n
     output, _ = process.communicate(timeout=PATIENCE_SECS)
     assert process.returncode == code
     assert output == f"interrupted by {signal.Signals(number).name} before the topology ran\n"
+
+
+PRINTS = """
+    from pathlib import Path
+
+    from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
+
+    class Numbers(Spout):
+        def open(self, conf, context, collector):
+            self.collector = collector
+
+        def next_tuple(self):
+            self.collector.emit((1,), message_id=1)
+
+        def declare_output_fields(self, declarer):
+            declarer.declare(Fields("n"))
+
+    class Prints(BasicBolt):
+        def execute(self, tup, collector):
+            print("it prints", flush=True)
+
+        def cleanup(self):
+            Path({file!r}).write_text("closed")
+
+        def declare_output_fields(self, declarer):
+            pass
+
+    def build():
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Numbers())
+        builder.set_bolt("prints", Prints()).shuffle_grouping("numbers")
+        return builder.create_topology("prints")
+"""
+
+
+@pytest.fixture
+def printing(tmp_path: Path) -> list[str]:
+    """The command that runs a topology which prints for ever, until a signal stops it."""
+    file = tmp_path / "printing.py"
+    file.write_text(textwrap.dedent(PRINTS).format(file=str(tmp_path / "closed")))
+    return [sys.executable, "-m", "stormspark.cli", "run", str(file), "--engine", "local"]
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait(PATIENCE_SECS)
+    finally:
+        process.kill()
+
+
+def test_a_terminal_that_closes_stops_the_topology_in_good_order(tmp_path, printing):
+    """Nobody can read what is written from then on, and each write to the terminal fails."""
+    master, slave = os.openpty()
+    process = subprocess.Popen(["setsid", "--ctty", *printing], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    while b"it prints" not in shown:
+        shown += os.read(master, 65536)
+    os.close(master)
+    assert ended(process) == 0
+    assert (tmp_path / "closed").exists()
+
+
+def test_a_pipe_that_nobody_reads_any_longer_is_no_end(tmp_path, printing):
+    """As with ``| head``, or ``| tee`` that was killed: the topology goes on, and ends when somebody ends it."""
+    process = subprocess.Popen(
+        [*printing, "--seconds", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert ended(process) == 0
+    assert (tmp_path / "closed").exists()

@@ -11,6 +11,8 @@ from stormspark.user_line import CodePlace
 from stormspark.worker.busy import Busy
 from tests.unit.scripted_topology import Moment, ScriptedTopology, snapshot
 
+pytestmark = pytest.mark.usefixtures("hangs_up")
+
 
 class Notes:
     """A display that remembers."""
@@ -81,7 +83,11 @@ def test_looking_on_goes_on_while_it_stops():
 
 @pytest.mark.parametrize(
     ("number", "again"),
-    [(signal.SIGINT, "press Ctrl-C again"), (signal.SIGTERM, "send SIGTERM again")],
+    [
+        (signal.SIGINT, "press Ctrl-C again"),
+        (signal.SIGTERM, "send SIGTERM again"),
+        (signal.SIGHUP, "send SIGTERM"),
+    ],
 )
 def test_the_first_interrupt_stops_it_and_says_so(number, again):
     topology = ScriptedTopology([Moment(0)])
@@ -193,10 +199,11 @@ def test_what_stop_raises_is_raised():
 
 
 def test_handlers_are_as_before_afterwards():
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
     with Interrupts():
         assert signal.getsignal(signal.SIGINT) != before[0]
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_a_signal_that_comes_to_the_process_and_to_its_group_counts_once():
@@ -210,6 +217,26 @@ def test_a_signal_that_comes_to_the_process_and_to_its_group_counts_once():
         now[0] += 0.5
         signal.raise_signal(signal.SIGTERM)
         assert interrupts.count == 2
+
+
+def test_a_terminal_that_closes_stops_a_topology_and_kills_it_not():
+    """SIGHUP comes from the terminal, from the shell, and once more when the shell has ended."""
+    now = [5.0]
+    with Interrupts(clock=lambda: now[0]) as interrupts:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGHUP)
+            now[0] += 2.0
+        assert interrupts.count == 1
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.count == 2
+
+
+def test_what_nohup_has_made_ignored_stays_ignored():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupts.count == 0
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_an_interrupt_ends_a_start():
