@@ -36,6 +36,7 @@ from stormspark.ui import (
     watch,
 )
 from stormspark.ui.log_lines import TRACEBACK
+from stormspark.ui.starting import Starting
 from stormspark.ui.unread import if_read
 from stormspark.user_line import CodePlace, is_ours
 from stormspark.worker.host.task_threads import running_task
@@ -131,15 +132,16 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     working = run.plan.settings.working_dir if run.engine == "local" else None
     line = ProgressLine(notes, takes_prints=run.engine != "local")
     output = TaskOutput(line, stdout, stderr, quiet=run.quiet)
+    step = "Spark starts" if run.engine == "spark" else "components open"
     with working_in(working), _only_json_on_stdout(run), LogLines(line.say):
-        try:
-            with interrupts.while_starting():
-                running = ENGINES[run.engine](replace(run, show=output.show))
-        except ComponentError as error:
-            # The local engine calls open and prepare before it returns the topology.
-            notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
-            return _FAILED
         with line:
+            try:
+                with interrupts.while_starting(), Starting(run.plan.topology, line, step):
+                    running = ENGINES[run.engine](replace(run, show=output.show))
+            except ComponentError as error:
+                # The local engine calls open and prepare before it returns the topology.
+                notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
+                return _FAILED
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
         interrupts.restore()
     statistics = running.statistics()

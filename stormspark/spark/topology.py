@@ -39,6 +39,7 @@ from stormspark.cores import cores_of_master
 from stormspark.driver.end_of_input import EndOfInput
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
+from stormspark.driver.start_steps import begin_step
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.engine import AVAILABLE_NOW, CONTINUOUS, TRIGGERS, AliveTopologies
@@ -252,6 +253,7 @@ class SparkTopology(TopologyHandle):
         self._shared: SharedFolder | None = None
         self._hand_over: StateHandOver | None = None
         self._drivers_table = False
+        self._reads_state = False
         self._kept = checkpoint is not None
         self._planned_restarts = 0
         # The workers that have not yet got the rows that their earlier incarnations left open.
@@ -271,6 +273,7 @@ class SparkTopology(TopologyHandle):
         self._log_folder = str(drivers_log_folder(settings.log_dir, plan.topology))
         self._claim = claim_logs(self._log_folder, plan.topology)
         say_where_the_jvm_logs(self._log_folder)
+        begin_step("the checkpoint folder is opened")
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
@@ -278,7 +281,9 @@ class SparkTopology(TopologyHandle):
         self._fence = Fence(self._folder.control_file(), plan, submission=submission_of(self._session))
         self._fence.keep_beating()
         self._generation = self._fence.generation
+        begin_step("the state is read")
         self._commits = self._batch_commits()
+        begin_step("open rows and dead letters are read")
         self._acker = self._durable_acker()
         self._shared = self._shared_folder()
         self._letters, self._replays = self._dead_letters()
@@ -480,6 +485,8 @@ class SparkTopology(TopologyHandle):
         """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
         if self._tally.statistics().batches:
             return ""
+        if self._reads_state:
+            return "the state is read"
         return self._placement.waits_for() or self._nimbus.waits_for()
 
     @property
@@ -696,10 +703,15 @@ class SparkTopology(TopologyHandle):
             self._watch(run)
 
     def _recover(self) -> None:
-        """Prepare the next attempt: give each new worker its state, and the rows that its earlier incarnations left open.
+        """Prepare the next attempt. No batch runs meanwhile."""
+        self._reads_state = True
+        try:
+            self._give_new_workers_theirs()
+        finally:
+            self._reads_state = False
 
-        No batch runs meanwhile.
-        """
+    def _give_new_workers_theirs(self) -> None:
+        """Give each new worker its state, and the rows that its earlier incarnations left open."""
         if self._commits is not None:
             self._commits.reopen()
             assert self._run is not None

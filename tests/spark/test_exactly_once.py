@@ -22,6 +22,7 @@ from stormspark import (
     Tuple,
 )
 from stormspark.api.state import KeyValueState, StatefulBolt
+from stormspark.driver.start_steps import current_step
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.spark import SparkTopology
 from stormspark.testing import TestWordSpout
@@ -84,6 +85,7 @@ def test_a_table_and_offsets_of_different_pasts_are_refused(start: Start, tmp_pa
     shutil.rmtree(checkpoint / "spark")
     with pytest.raises(CheckpointError, match="do not fit together"):
         start(topology("pasts"), checkpoint=checkpoint)
+    assert current_step() == "the state is read", "as `stormspark run` shows it meanwhile"
 
 
 @pytest.mark.parametrize("what", ["newer", "half-written", "gone", "tasks"])
