@@ -31,13 +31,19 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-__all__ = ["end_jvms", "spark_home", "start_jvm", "starts_jvm", "with_temporary_folder"]
+__all__ = ["end_jvms", "log_no_interrupts", "spark_home", "start_jvm", "starts_jvm", "with_temporary_folder"]
 
 _LOOK_SECS = 0.05
 #: A JVM that is told to end may take so long to remove its temporary folders.
 _END_SECS = 10.0
 #: Java's temporary folder, whatever the environment says.
 _JAVAS_OWN = "/tmp"
+
+#: What Py4J logs if it is interrupted, by its logger: at the interrupt, and when it tells the JVM, which may have ended.
+_INTERRUPTED = {
+    "root": "KeyboardInterrupt while sending command.",
+    "py4j.clientserver": "Exception occurred while shutting down connection",
+}
 
 _started: list[_Launch] = []
 
@@ -51,7 +57,7 @@ def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None]
     folder = tempfile.mkdtemp(prefix="stormspark-jvm-")
     launch = _Launch(settings, output, Path(folder) / "port")
     _started.append(launch)
-    logging.getLogger().addFilter(_is_news)
+    log_no_interrupts()
     try:
         launch.start()
         launch.join()
@@ -66,12 +72,14 @@ def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None]
     return gateway
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Return false for the traceback that Py4J logs if it is interrupted, because it raises the interrupt as well.
+def log_no_interrupts() -> None:
+    """Drop the tracebacks that Py4J logs if a signal interrupts it, because it raises the interrupt as well."""
+    for name in _INTERRUPTED:
+        logging.getLogger(name).addFilter(_is_news)  # which sees nothing of other loggers
 
-    This is a filter of the root logger itself, so it sees nothing of other loggers.
-    """
-    return record.msg != "KeyboardInterrupt while sending command."
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.msg != _INTERRUPTED.get(record.name)
 
 
 def spark_home() -> str:

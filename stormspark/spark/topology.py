@@ -69,6 +69,7 @@ from stormspark.spark.fence import Fence, check_checkpoint, submission_of
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
+from stormspark.spark.jvm import log_no_interrupts
 from stormspark.spark.left_queries import stop_left_queries
 from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
@@ -188,6 +189,7 @@ def session_for(
     session = SparkSession.getActiveSession()
     if session is None and spark_launcher() is not None:
         # `spark-submit` and Databricks know master, jars and settings. Databricks has its session before it starts this program.
+        log_no_interrupts()
         with handler_kept(), said_if_slow(plan.topology):
             session = SparkSession.builder.getOrCreate()
     if session is None:

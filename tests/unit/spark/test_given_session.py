@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from types import SimpleNamespace
 from typing import Any
@@ -86,6 +87,19 @@ def test_ctrl_c_still_stops_the_topology_where_pyspark_sets_a_handler_of_its_own
         assert interrupts.count == 1
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_while_the_given_spark_starts_is_told_once(monkeypatch, given, caplog):
+    """Py4J logs its traceback and raises it, too. In a driver of ``stormspark submit``, SIGTERM came with forty lines."""
+    monkeypatch.setenv(GATEWAY, "4711")
+    for name in (None, "py4j.clientserver"):
+        monkeypatch.setattr(logging.getLogger(name), "filters", [])
+    with pytest.raises(UnsupportedEnvironmentError, match="it is too old"):
+        on_spark.submit(topology())
+    logging.getLogger().error("KeyboardInterrupt while sending command.")
+    logging.getLogger("py4j.clientserver").error("Exception occurred while shutting down connection")
+    logging.getLogger().error("something else")
+    assert caplog.messages == ["something else"]
 
 
 @pytest.mark.parametrize("variable", [RUNTIME, GATEWAY])
