@@ -53,11 +53,11 @@ def pyspark_found() -> tuple[Path, str] | None:
         return None
     folder = Path(spec.origin).parent
     try:
+        # A loader also reads from the ``pyspark.zip`` of a Spark.
+        text = spec.loader.get_data(str(folder / "version.py")).decode()  # type: ignore[union-attr]
         # Releases have single quotes there, and Spark's sources have double ones.
-        told = re.search(
-            r"""__version__[^=]*=\s*["']([^"']+)["']""", (folder / "version.py").read_text(encoding="utf-8")
-        )
-    except OSError:
+        told = re.search(r"""__version__[^=]*=\s*["']([^"']+)["']""", text)
+    except (OSError, AttributeError):
         told = None
     return folder, told[1] if told else version_of("pyspark") or "of an unknown version"
 
