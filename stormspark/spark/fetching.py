@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from stormspark.config import DELTA_PACKAGE
 from stormspark.errors import UnsupportedEnvironmentError
 
-__all__ = ["PACKAGES", "Fetching", "missing_packages", "not_fetched"]
+__all__ = ["PACKAGES", "Fetching", "missing_packages", "not_fetched", "not_kept"]
 
 PACKAGES = "spark.jars.packages"
 
@@ -27,6 +27,9 @@ PACKAGES = "spark.jars.packages"
 _SILENT_SECS, _CONNECT_SECS, _MOST_SILENT_SECS = 6.0, 2.0, 60.0
 _LOOK_SECS = 0.5
 _BEGINS = ":: resolving dependencies ::"
+#: What Ivy says of the folder for jars, and how the JVM ends if it can't write there.
+_CACHE = re.compile(r"^Ivy Default Cache set to: (.+)$", re.MULTILINE)
+_NOT_WRITTEN = re.compile(r'^Exception in thread "main" java\.io\.\w+: (.+) \(([^()]+)\)$', re.MULTILINE)
 _CENTRAL = "https://repo1.maven.org/maven2/"
 
 
@@ -101,6 +104,24 @@ def not_fetched(log: Path, since: int) -> str:
     return f"no repository has {', '.join(dict.fromkeys(one.rstrip(':') for one in missing))}"
 
 
+def not_kept(log: Path, since: int) -> str:
+    r"""Return what to do if fetched jars can't be written down, from the JVM's output after ``since``; else an empty string.
+
+    >>> import tempfile
+    >>> log = Path(tempfile.mkdtemp(), "spark.log")
+    >>> _ = log.write_text("\n".join(["Ivy Default Cache set to: /r/.ivy2/cache",
+    ...     'Exception in thread "main" java.io.FileNotFoundException: /r/.ivy2/cache/a (Read-only file system)']))
+    >>> print(not_kept(log, 0))
+    Spark can't keep the jars that it fetches in /r/.ivy2 (Read-only file system): give it another folder, -c spark.jars.ivy=DIR
+    """
+    said = _read_from(log, since)
+    told, failed = _CACHE.search(said), _NOT_WRITTEN.search(said)
+    folder = os.path.dirname(told[1].strip()) if told else ""
+    if failed is None or not folder or not failed[1].startswith(f"{folder}/"):
+        return ""
+    return f"Spark can't keep the jars that it fetches in {folder} ({failed[2]}): give it another folder, -c spark.jars.ivy=DIR"
+
+
 def missing_packages(packages: str, why: str, log: Path) -> str:
     """Return the message for ``packages`` that can't be fetched."""
     if packages == DELTA_PACKAGE:
@@ -131,7 +152,7 @@ def _reaches(url: str) -> bool:
 
 
 def _cache_folder(settings: Mapping[str, str], said: str) -> Path | None:
-    told = re.search(r"^Ivy Default Cache set to: (.+)$", said, re.MULTILINE)
+    told = _CACHE.search(said)
     folder = settings.get("spark.jars.ivy") or (os.path.dirname(told[1].strip()) if told else None)
     return Path(folder) if folder else None
 

@@ -48,7 +48,7 @@ from stormspark.private_files import drivers_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.defaults import spark_defaults
 from stormspark.spark.delta_jars import remember_jars
-from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched
+from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched, not_kept
 from stormspark.spark.hadoop_folder import BARE_MANAGER, MANAGER
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.jvm import end_jvms, start_jvm, starts_jvm
@@ -177,6 +177,8 @@ def local_session(
     except (PySparkException, Py4JError) as error:
         if (packages := settings.get(PACKAGES)) and (why := not_fetched(log.path, said_before)):
             raise UnsupportedEnvironmentError(missing_packages(packages, why, log.path)) from error
+        if told := not_kept(log.path, said_before):
+            raise UnsupportedEnvironmentError(told) from error
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
@@ -231,6 +233,8 @@ def fetched_jars(conf: Mapping[str, Any]) -> list[str]:
     try:
         gateway = start_jvm(settings, output, Fetching(settings, log.path).look)
     except PySparkException as error:
+        if told := not_kept(log.path, said_before):
+            raise UnsupportedEnvironmentError(told) from error
         why = not_fetched(log.path, said_before) or _said_at_its_end(log.path, said_before)
         raise UnsupportedEnvironmentError(missing_packages(settings[PACKAGES], why, log.path)) from error
     finally:
