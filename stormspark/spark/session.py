@@ -405,6 +405,8 @@ def _said_at_its_end(log: Path, since: int) -> str:
     if "Error: Missing application resource" in said and "PYSPARK_SUBMIT_ARGS" in os.environ:
         return "PYSPARK_SUBMIT_ARGS must end with pyspark-shell"
     ends = re.findall(r'^(?:Exception in thread "main"|Error:) (.+)$', said, re.MULTILINE)
+    # Spark's UI ends the JVM if all its ports are taken, and says no more than this.
+    ends += re.findall(r"^java\.net\.BindException: (.+: Service '.+' failed after .+)$", said, re.MULTILINE)
     return ends[-1] if ends else ""
 
 

@@ -86,6 +86,11 @@ def test_what_spark_submit_says_before_its_jvm_runs(monkeypatch, tmp_path):
     assert _said_at_its_end(log, 0) == "Missing application resource."
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g")
     assert _said_at_its_end(log, 0) == "PYSPARK_SUBMIT_ARGS must end with pyspark-shell"
+    taken = "Failed to bind to /0.0.0.0:4040: Service 'SparkUI' failed after 16 retries (starting from 4040)! Consider setting"
+    log.write_text(
+        f"ERROR SparkUI: Failed to bind SparkUI\njava.net.BindException: {taken}\n\tat a.B(C.java:1)\n"
+    )
+    assert _said_at_its_end(log, 0) == taken
 
 
 def test_an_old_spark():
