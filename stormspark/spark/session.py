@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -174,7 +174,9 @@ def local_session(
         if not had_context:
             _end_start()
         raise
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
+        if isinstance(error, Py4JNetworkError | OSError) and not had_context:
+            _end_start()  # the JVM has ended, or answers nobody
         if (packages := settings.get(PACKAGES)) and (why := not_fetched(log.path, said_before)):
             raise UnsupportedEnvironmentError(missing_packages(packages, why, log.path)) from error
         if told := not_kept(log.path, said_before):
@@ -361,7 +363,7 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
 
 
 def _end_start() -> None:
-    """End what an interrupted start has begun, so that the next start works.
+    """End what a start has begun that was interrupted, or that has lost its JVM, so that the next start works.
 
     If the interrupt comes while the JVM makes its context, PySpark does not get hold of that context, and the JVM can't make
     another one. So the JVM ends, too, if this process has started it.

@@ -191,3 +191,28 @@ def test_a_topology_whose_jvm_logs_elsewhere_says_where(monkeypatch, tmp_path):
         text
         == f"Spark's JVM was started before this topology, and writes its output to {first / 'spark.log'}\n"
     )
+
+
+def test_a_jvm_that_ends_while_it_starts_spark_is_told_in_one_sentence(monkeypatch, tmp_path):
+    """Py4J finds nobody at the JVM's port then. What Spark has said is in its log."""
+
+    def start(settings, log):
+        log.path.write_text(
+            "java.net.BindException: Failed to bind to /0.0.0.0:4040: Service 'SparkUI' failed after 16 retries"
+        )
+        raise ConnectionRefusedError(111, "Connection refused")  # fmt: skip
+
+    ended = []
+    monkeypatch.setattr(session, "require_java", lambda: None)
+    monkeypatch.setattr(session, "starts_jvm", lambda: True)
+    monkeypatch.setattr(session, "_start_jvm", start)
+    monkeypatch.setattr(session, "_end_start", lambda: ended.append(True))
+    conf = {"stormspark.log.dir": str(tmp_path)}
+    with pytest.raises(UnsupportedEnvironmentError) as told:
+        local_session(1, conf, master="local[2]")
+    log = next(tmp_path.rglob("spark.log"))
+    assert str(told.value) == (
+        f"Spark did not start with the master 'local[2]' (Failed to bind to /0.0.0.0:4040: Service 'SparkUI' failed after 16 "
+        f"retries); read {log} for more"
+    )
+    assert ended == [True]
