@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from stormspark.checkpoint.delta_errors import in_one_line
 from stormspark.errors import CheckpointError
 from stormspark.extras import deltalake_fs, or_missing
 from stormspark.extras import deltalake_transaction as delta_log
@@ -245,7 +246,9 @@ class Folder:
             try:
                 self._remote = pafs.PyFileSystem(deltalake_fs.DeltaStorageHandler(location, self.options))
             except Exception as error:  # of a place that delta-rs does not know, whatever it raises
-                msg = f"the state table {location} can't be read: {error}. {advice_for(location)}"
+                msg = (
+                    f"the state table {location} can't be read: {in_one_line(error)}. {advice_for(location)}"
+                )
                 raise CheckpointError(msg) from error
 
     def create(self, path: str) -> Any:
@@ -416,7 +419,7 @@ def write_rows(
             writer.abandon()
             raise
     except OSError as error:
-        msg = f"the changes of batch {txid} can't be written to {location}: {error}"
+        msg = f"the changes of batch {txid} can't be written to {location}: {in_one_line(error)}"
         raise CheckpointError(msg) from error
 
 

@@ -42,6 +42,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
+from stormspark.checkpoint.delta_errors import in_one_line
 from stormspark.checkpoint.missing_batch import missing_batch
 from stormspark.checkpoint.state_compaction import Merge, Run, neighbours, runs_of, streams
 from stormspark.checkpoint.state_files import (
@@ -441,7 +442,7 @@ class StateTable:
             why = "its log has no beginning"
             raise self._damaged(why) from None
         except Exception as error:
-            raise self._damaged(str(error).partition("\n")[0]) from error
+            raise self._damaged(in_one_line(error)) from error
         written_as = settings.get(_FORMAT_KEY) or ""
         if not written_as.isdecimal() and any(
             '"stormspark"' in e.get("userMetadata", "") for e in table.history(10)
@@ -534,7 +535,7 @@ class StateTable:
             )
             self._folder.sync_log(0)
         except Exception as error:
-            msg = f"a state table can't be made at {self.location}: {error}"
+            msg = f"a state table can't be made at {self.location}: {in_one_line(error)}"
             raise CheckpointError(msg) from error
         found = self._read()
         assert found is not None
@@ -597,10 +598,11 @@ class StateTable:
                 return
             why = f"version {table.version()} came right after version {expected} of this driver"
         except Exception as error:
-            self._refused = f"could not be written to ({_first_line(error)})"
+            self._refused = f"could not be written to ({in_one_line(error)})"
             written_by = self._token_of(expected)
             if written_by is None:
-                msg = f"the state table {self.location} can't be written to, and version {expected} does not exist: {error}"
+                why = in_one_line(error)
+                msg = f"the state table {self.location} can't be written to, and version {expected} does not exist: {why}"
                 raise CheckpointError(msg) from error
             if written_by == token:
                 self._reload(expected)
@@ -620,7 +622,7 @@ class StateTable:
         except Exception as error:
             msg = (
                 f"the state table {self.location} can't be read after an error in a commit, so it is unknown whether the commit "
-                f"was written: {error}"
+                f"was written: {in_one_line(error)}"
             )
             raise CheckpointError(msg) from error
 
@@ -630,7 +632,8 @@ class StateTable:
             table = deltalake.DeltaTable(self.location, storage_options=self._folder.options)
             self._folder.sync_log(version)
         except Exception as error:
-            msg = f"version {version} of the state table {self.location} was written, but can't be read or kept: {error}"
+            why = in_one_line(error)
+            msg = f"version {version} of the state table {self.location} was written, but can't be read or kept: {why}"
             raise CheckpointError(msg) from error
         if table.version() != version:
             why = f"version {table.version()} came right after version {version} of this driver"
@@ -693,7 +696,7 @@ class StateTable:
                 why = f"this driver did not write version {next_version} of it"
                 raise self._fenced(why) from error
             if isinstance(error, OSError):
-                msg = f"the state table {self.location} can't be compacted: {error}"
+                msg = f"the state table {self.location} can't be compacted: {in_one_line(error)}"
                 raise CheckpointError(msg) from error
             raise
         if files is not None:
@@ -747,7 +750,7 @@ class StateTable:
             table.create_checkpoint()
             table.cleanup_metadata()
         except Exception as error:
-            msg = f"the log of the state table {self.location} can't be tidied: {_first_line(error)}"
+            msg = f"the log of the state table {self.location} can't be tidied: {in_one_line(error)}"
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
@@ -760,7 +763,3 @@ class StateTable:
         if batch is not None:
             return batch <= found.last_txid
         return not any(path.startswith(merge.name) for merge in self._merges)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]

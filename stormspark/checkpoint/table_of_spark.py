@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from stormspark.checkpoint.delta_errors import in_one_line
 from stormspark.checkpoint.handed_state import HandedRows, in_hand
 from stormspark.checkpoint.state_files import ORDER, SCHEMA
 from stormspark.checkpoint.state_merge import merged
@@ -47,7 +48,7 @@ class TableOfSpark:
             # entry (``opening``) may have old metadata, and the newest of the other entries counts.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
-            msg = f"the state table {location} can't be read: {error}"
+            msg = f"the state table {location} can't be read: {in_one_line(error)}"
             raise CheckpointError(msg) from error
         if stand is None:
             msg = f"the log of the state table {location} has no entry of a topology's driver"

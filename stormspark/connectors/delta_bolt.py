@@ -11,9 +11,10 @@ from typing import Any
 
 from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, TransactionalSink
+from stormspark.checkpoint.delta_errors import in_one_line
 from stormspark.connectors.arrow_columns import Fit, columns_of
 from stormspark.connectors.delta_files import StagedRows
-from stormspark.connectors.delta_table import SinkTable, in_one_line, why_no_key
+from stormspark.connectors.delta_table import SinkTable, why_no_key
 from stormspark.connectors.file_bolt_policies import CountSyncPolicy, SyncPolicy
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import InvalidTopologyError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.extras import pyarrow as pa
 from stormspark.extras import require
 
-__all__ = ["SinkTable", "in_one_line", "why_no_key"]
+__all__ = ["SinkTable", "why_no_key"]
 
 #: Column properties that only an ordinary write enforces or fills in. A table that has them could reject rows whose batch is
 #: already committed.
@@ -23,8 +22,6 @@ _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.iden
 #: This many bytes at the beginning of a log entry identify the entry, because they hold the commit's time, the table's id, or
 #: names of files.
 _BEGINNING = 16 << 10
-#: delta-rs marks the causes of an error with coloured arrows, each in a line of its own.
-_ARROW = re.compile(r"\x1b\[\d*m|↳")
 
 
 class SinkTable:
@@ -353,13 +350,3 @@ def _never_null_inside(schema: pa.Schema) -> list[str]:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def in_one_line(error: Exception) -> str:
-    r"""Return the text of an error of delta-rs in one line, because a summary of a longer text leaves out its causes.
-
-    >>> in_one_line(OSError("Generic LocalFileSystem error\n\x1b[31m↳\x1b[0m No space left on device"))
-    'Generic LocalFileSystem error: No space left on device'
-    """
-    lines = (line.strip() for line in _ARROW.sub("", str(error)).splitlines())
-    return ": ".join(filter(None, lines))

@@ -763,3 +763,13 @@ def test_a_table_that_is_made_while_somebody_looks_is_not_damaged(
     monkeypatch.setattr(deltalake, "DeltaTable", late)
     assert not reader.exists, "its first entry is being written"
     assert reader.exists and reader.last_txid == -1
+
+
+def test_an_error_of_delta_rs_is_one_line_with_its_causes(table: StateTable, tmp_path: Path) -> None:
+    """delta-rs writes each cause into a line of its own, and what says that a disk is full is the last one."""
+    written = write(table, 0, {b"a": b"1"})
+    (tmp_path / "state" / "_delta_log").rename(tmp_path / "log")
+    (tmp_path / "state" / "_delta_log").touch()
+    with pytest.raises(CheckpointError) as told:
+        table.commit(0, [written])
+    assert "\n" not in str(told.value) and str(told.value).endswith(": Not a directory (os error 20)")
