@@ -36,7 +36,8 @@ def test_a_wrong_master_is_told_in_one_line(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 2, done.stderr
-    starting, error = done.stderr.splitlines()
+    starting, *shown, error = done.stderr.splitlines()
+    assert all(line.endswith(" s  starts: Spark starts") for line in shown), shown
     assert starting == "starting nothing on spark"
     assert error.startswith(f"Error: Spark did not start with the master {master!r} (") and reason in error
     assert error.endswith(f"; read {tmp_path / 'logs' / 'spark.log'} for more")
