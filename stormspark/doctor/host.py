@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import resource
 import shutil
 import socket
@@ -92,8 +93,11 @@ def _taken_instead(folder: str) -> str | None:
     return f"{named} can't be written to ({why}), so {folder}{here} is taken"
 
 
-def check_home(environment: Mapping[str, str] | None = None) -> Result:
-    """Has this user a name, which Java asks for, and can the home be written to? Spark keeps the jars there that it fetches."""
+def check_home(environment: Mapping[str, str] | None = None, javas: Path | None = None) -> Result:
+    """Has this user a name, which Java asks for, and can the home be written to? Spark keeps the jars there that it fetches.
+
+    Java takes the home of ``/etc/passwd`` (``javas``), whatever HOME says. stormspark notes below HOME which jars were fetched.
+    """
     if (user := user_name()) == str(os.geteuid()):
         return Result(
             "home",
@@ -102,26 +106,32 @@ def check_home(environment: Mapping[str, str] | None = None) -> Result:
             "run as a user of /etc/passwd, or add this one to it, with a home that can be written to, before the program starts",
         )
     given = os.environ if environment is None else environment
-    home = Path(given.get("HOME") or os.path.expanduser("~"))
-    advice = "give Spark another folder for jars, -c spark.jars.ivy=DIR, and set XDG_CACHE_HOME to one that can be written to"
-    there, why = _what_is_at(home)
-    if why is None and there is not None and stat.S_ISDIR(there):
-        why = _why_not_written(home)
-    elif why is None:
+    javas = javas or Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    home = Path(given.get("HOME") or javas)
+    another = "" if home == javas else f" (Java takes the home of /etc/passwd, and not HOME={home})"
+    if (why := _why_no_home(javas)) is not None:
         return Result(
             "home",
             Status.WARNING,
-            f"{home} is no folder, so Spark can't keep the jars that it fetches",
-            advice,
+            f"{javas} {why}, so Spark can't keep the jars that it fetches{another}",
+            "give Spark another folder for jars, -c spark.jars.ivy=DIR, and set XDG_CACHE_HOME to one that can be written to",
         )
-    if why is not None:
+    if another and (why := _why_no_home(home)) is not None:
         return Result(
             "home",
             Status.WARNING,
-            f"{home} can't be written to ({why}), so Spark can't keep the jars that it fetches",
-            advice,
+            f"HOME={home} {why}, so nothing notes which jars Spark has fetched, and each start looks for them again",
+            "set XDG_CACHE_HOME to a folder that can be written to",
         )
-    return Result("home", Status.OK, str(home))
+    return Result("home", Status.OK, str(javas))
+
+
+def _why_no_home(folder: Path) -> str | None:
+    there, why = _what_is_at(folder)
+    if why is None and (there is None or not stat.S_ISDIR(there)):
+        return "is no folder"
+    why = why or _why_not_written(folder)
+    return None if why is None else f"can't be written to ({why})"
 
 
 def check_logs(named: str | None = None) -> Result:

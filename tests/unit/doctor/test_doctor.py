@@ -324,7 +324,8 @@ def test_descriptors(limits: tuple[int, int], status: Status) -> None:
 
 def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home that is not there, a checkpoint below a file, and a TMPDIR that is gone."""
-    assert doctor.check_home({"HOME": str(tmp_path / "nobody")}).status is Status.WARNING
+    nobody = tmp_path / "nobody"
+    assert "nobody is no folder" in doctor.check_home({"HOME": str(nobody)}, nobody).found
     (tmp_path / "file").touch()
     told = doctor.check_checkpoint(str(tmp_path / "file" / "flow"))
     assert told is not None and told.status is Status.FAILED and "is a file" in told.found
@@ -389,7 +390,7 @@ def test_folders_of_somebody_else(tmp_path: Path) -> None:
     """Nobody can look whether something is there, and this is what is wrong."""
     with nobody_may_enter(tmp_path / "root") as folder:
         told = doctor.check_checkpoint(str(folder / "flows" / "a"))
-        home = doctor.check_home({"HOME": str(folder / "me")})
+        home = doctor.check_home({"HOME": str(folder / "me")}, folder / "me")
     assert told is not None and told.status is Status.FAILED and told.advice
     assert "can't be written to (Permission denied)" in told.found
     assert home.status is Status.WARNING and "can't be written to (Permission denied)" in home.found
@@ -504,7 +505,7 @@ def test_a_home_and_a_checkpoint_on_a_read_only_disk(tmp_path: Path) -> None:
         and results["checkpoint"]["status"] == "failed"
     )
     assert "Read-only file system" in results["home"]["found"] and results["home"]["status"] == "warning"
-    assert "spark.jars.ivy" in results["home"]["advice"]
+    assert "XDG_CACHE_HOME" in results["home"]["advice"]
 
 
 @pytest.mark.slow
@@ -543,6 +544,22 @@ def test_a_host_whose_name_is_too_long_for_one_of_the_network(monkeypatch: pytes
     assert "has no address" in doctor.check_host_name().found
     monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.7")
     assert doctor.check_host_name().status is Status.OK
+
+
+def test_java_takes_another_home_than_home(tmp_path: Path) -> None:
+    """In containers HOME often names another folder than ``/etc/passwd``."""
+    home, gone = tmp_path / "home", tmp_path / "gone"
+    home.mkdir()
+    told = doctor.check_home({"HOME": str(home)}, gone)
+    assert told.found == (
+        f"{gone} is no folder, so Spark can't keep the jars that it fetches (Java takes the home of /etc/passwd, and not "
+        f"HOME={home})"
+    )
+    told = doctor.check_home({"HOME": str(gone)}, home)
+    assert told.status is Status.WARNING and told.found.startswith(
+        f"HOME={gone} is no folder, so nothing notes"
+    )
+    assert doctor.check_home({"HOME": str(home)}, home) == Result("home", Status.OK, str(home))
 
 
 def test_a_user_without_a_name_is_told_that_spark_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
