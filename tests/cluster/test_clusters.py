@@ -6,8 +6,10 @@ count and the sum of the numbers in its state, exactly once; ``windows`` has tho
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -78,16 +80,16 @@ PLACES = {
 class Submitted:
     """A topology that a user has submitted on a cluster."""
 
-    def __init__(self, cluster: Cluster, place: Place, name: str, run: str) -> None:
+    def __init__(self, cluster: Cluster, place: Place, name: str, run: str, more: str = "") -> None:
         self.cluster, self.place, self.name, self.run = cluster, place, name, run
         self.checkpoint = f"{place.checkpoint}/{run}"
         cluster.forget()
-        self.begin()
+        self.begin(more)
 
-    def begin(self) -> None:
+    def begin(self, more: str = "") -> None:
         options = "--workers 3 -c cluster.store=storage:7000 -c spark.executor.memory=512m --until-idle 5"
         self.process: subprocess.Popen[bytes] = self.cluster.submit(
-            f"submit counting.py:{self.name} {self.place.options} --checkpoint {self.checkpoint} {options}",
+            f"submit counting.py:{self.name} {self.place.options} --checkpoint {self.checkpoint} {options} {more}",
             **self.place.environment,
         )
 
@@ -131,12 +133,20 @@ def nothing(_: Submitted) -> None:
 
 
 def restart(submitted: Submitted) -> None:
-    """The user's program is killed, and its user starts it again. On YARN in cluster mode it is not the driver, which lives on:
-    the second one takes over from it.
-    """
+    """The driver's program is killed, and its user starts it again."""
+    if submitted.place is PLACES["yarn-cluster"]:
+        pytest.skip("the user's program is not the driver: see kill_the_drivers_host")
     for process in submitted.cluster.user.processes():
         process.kill()
     assert submitted.process.wait() != 0
+    submitted.begin()
+
+
+def lose_the_users_power(submitted: Submitted) -> None:
+    """The user's host goes dark, so no connection is closed. It comes back, and its user starts the driver again."""
+    user = submitted.cluster.user
+    user.lose_power()
+    user.start()
     submitted.begin()
 
 
@@ -210,11 +220,43 @@ def test_each_number_counts_once(cluster_of: Make, place: str, fault: Callable[[
     assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
 
 
+@pytest.mark.parametrize("place", ["spark-hdfs", "yarn-client"])
+def test_each_number_counts_once_if_nobody_is_told_that_the_driver_is_gone(
+    cluster_of: Make, place: str
+) -> None:
+    submitted = ran(cluster_of(*PLACES[place].services), place, "counted", lose_the_users_power)
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
+
+
 def test_each_number_counts_once_by_the_next_attempt_of_yarn(cluster_of: Make) -> None:
     submitted = ran(
         cluster_of(*PLACES["yarn-cluster"].services), "yarn-cluster", "counted", kill_the_drivers_host
     )
     assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
+
+
+def test_an_application_of_yarn_leaves_its_checkpoint_to_a_later_one(cluster_of: Make) -> None:
+    """YARN starts the driver of the first one again, because it ends with an error. Only one of the two goes on."""
+    cluster = cluster_of(*PLACES["yarn-cluster"].services)
+    before = _attempts(cluster)
+    submitted = Submitted(
+        cluster, PLACES["yarn-cluster"], "counted", "counted-twice", "-c cluster.pause.secs=3"
+    )
+    submitted.wait_for_numbers(1)
+    first = submitted.process
+    submitted.begin()
+    submitted.wait_for_the_end()
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
+    assert first.wait(PATIENCE_SECS) != 0
+    [(one, attempts), (other, only)] = sorted((_attempts(cluster) - before).items())
+    print(f"{one} had {attempts} attempts, {other} had {only}")
+    assert (attempts > 1, only) == (True, 1)
+
+
+def _attempts(cluster: Cluster) -> Counter[str]:
+    """How many drivers YARN has started, for each application."""
+    said = cluster.hosts["master"].said("yarn")
+    return Counter(re.findall(r"appattempt_\d+_(\d+)_\d+ State change from NEW to SUBMITTED", said))
 
 
 @pytest.mark.parametrize("fault", FAULTS)

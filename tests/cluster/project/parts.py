@@ -1,15 +1,19 @@
 """Parts of the counting topology: its bolts."""
 
 import socket
+import time
 
 from stormspark import BasicBolt, StatefulBolt, WindowedBolt
 
 
 class Send(BasicBolt):
-    """Sends each number to a server, ``cluster.store``, and waits until the server has it on its disk."""
+    """Sends each number to a server, ``cluster.store``, and waits until the server has it on its disk. Then it waits longer, if
+    ``cluster.pause.secs`` says so.
+    """
 
     def prepare(self, conf, context):
         self.address = conf["cluster.store"].split(":")
+        self.pause_secs = float(conf.get("cluster.pause.secs", 0))
         self.stream = None
 
     def execute(self, tup, collector):
@@ -24,6 +28,8 @@ class Send(BasicBolt):
         except OSError:
             self.stream = None
             raise
+        if self.pause_secs:
+            time.sleep(self.pause_secs)
         collector.emit([tup["value"]])
 
     def declare_output_fields(self, declarer):
