@@ -93,6 +93,7 @@ class Prepared:
         apart = shutil.ignore_patterns("stormspark")
         shutil.copytree(self.environment, self.packages, copy_function=os.link, symlinks=True, ignore=apart)
         add_pandas(self.environment)  # of the user's host alone
+        self.clock = other_clock(folder / "clock")
         self.modules = zipped_stormspark(folder / "stormspark.zip")
         self.conf = folder / "conf"
         self.conf.mkdir()
@@ -126,6 +127,7 @@ class Cluster:
             "/opt/conf": prepared.conf,
             "/opt/hadoop": prepared.jars("hadoop", lambda: maven_jars("hadoop-clusters")),
             "/opt/moto": moto(),
+            "/opt/clock": prepared.clock,
             "/opt/python": prepared.packages,
         }
         if OTHER_PYTHON.exists():
@@ -274,6 +276,16 @@ def BUCKET(cluster: Cluster) -> None:  # noqa: N802
         "python3 -c \"import urllib.request as u; u.urlopen(u.Request('http://storage:5000/bucket', method='PUT'))\""
     )
     assert made.wait() == 0, storage.said("output")
+
+
+def other_clock(folder: Path) -> Path:
+    """A folder with the library that gives programs another clock; without a C compiler it is empty."""
+    folder.mkdir()
+    compiler = shutil.which("cc")
+    if compiler is not None:
+        source = _HERE / "other_clock.c"
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "other_clock.so", source], check=True)
+    return folder
 
 
 def java_home() -> str:
