@@ -138,6 +138,11 @@ class Host:
         """End it so that nobody is told."""
         self.cut()
         self.kill()
+        # The kernel takes a cable away late, and then the host could not be started again.
+        subprocess.run(
+            ["nsenter", "-t", str(self._switch), "-n", "ip", "link", "delete", f"to-{self.name}"],
+            capture_output=True, check=False,
+        )  # fmt: skip
 
     def cut(self) -> None:
         """Cut its network alone: no packet passes any more, and nobody is told."""

@@ -104,6 +104,14 @@ def test_all_of_a_host_ends_at_once_and_its_files_stay(hosts: Hosts) -> None:
     wait_until_it_hears(hosts, "one", "two")
 
 
+def test_a_host_that_has_lost_its_power_starts_again(hosts: Hosts) -> None:
+    for _ in range(3):
+        serve(hosts, "two")
+        wait_until_it_hears(hosts, "one", "two")
+        hosts["two"].lose_power()
+        hosts["two"].start()
+
+
 def test_nothing_is_left_if_the_process_that_made_hosts_is_killed(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from tests.cluster.hosts import Hosts\n"
