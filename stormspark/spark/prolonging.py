@@ -26,13 +26,17 @@ _STALLED_ROUNDS = 3
 class Prolonging:
     """Decides for one topology whether its running batch gets another round.
 
-    ``spouts`` are the source spouts with a native source, which Spark itself reads. After each round, call `Throttle.observe`
-    first, and then `observe`.
+    ``spouts`` are the source spouts with a native source, which Spark itself reads. ``unkept`` are those whose rows nobody keeps
+    beyond the end of a batch, because there is no durable acker. After each round, call `Throttle.observe` first, and then
+    `observe`.
     """
 
-    def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:
+    def __init__(
+        self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str], unkept: Sequence[str] = ()
+    ) -> None:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
+        self._unkept = {spout: plan.components[spout].tasks for spout in unkept}
         self.begin()
         #: Whether the next batch is likely to be prolonged. Before the first batch, this is true if there are such spouts. Later,
         #: it is true if the last batch was prolonged.
@@ -67,14 +71,16 @@ class Prolonging:
         )
         before, self._waiting = sum(self._waiting.values()), {}
         self.wanted = False
-        for spout, tasks in self._tasks.items():
+        for spout, tasks in {**self._unkept, **self._tasks}.items():
             mine = [load for task in tasks if isinstance(load := loads.get(task), SpoutLoad)]
             self._waiting[spout] = sum(load.rows_waiting for load in mine)
             emits = any(load.emitted for load in mine)
             self._emitting[spout] += emits
-            # A spout that emits none of its waiting rows is deactivated or has too many open trees. It needs no further rows.
-            if self._throttle.is_behind([spout]) or (self._waiting[spout] and not emits):
-                self.wanted = True
+            if spout in self._tasks:
+                # A spout that emits none of its waiting rows is deactivated or has too many open trees. It needs no further rows.
+                self.wanted |= self._throttle.is_behind([spout]) or bool(self._waiting[spout] and not emits)
+            # If the batch ended, Spark would commit its offsets, and a restart would not read these rows again.
+            self.wanted |= spout in self._unkept and self._waiting[spout] > 0
         waiting = sum(self._waiting.values())
         self._not_fewer = self._not_fewer + 1 if waiting and waiting >= before else 0
         self.expected = self.expected or self.wanted

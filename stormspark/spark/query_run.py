@@ -501,7 +501,8 @@ class QueryRun:
         sources = open_sources(self.plan, self.session, self.limits, planned)
         self.limits.begin()
         native = [source.spout for source in sources if source.native]
-        self._prolonging = Prolonging(self.plan, self.throttle, native)
+        unkept = [source.spout for source in sources] if self.acker is None and self.commits is None else []
+        self._prolonging = Prolonging(self.plan, self.throttle, native, unkept)
         frames = data_query(self.session, self.plan, self.attempt, sources, available_now=self.available_now)
         name = self.shared.free_name(self.plan.topology, self.attempt.generation)
         writer = frames.writeStream.queryName(name).foreachBatch(called_by_spark(self))

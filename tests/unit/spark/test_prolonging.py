@@ -42,6 +42,17 @@ class Batch:
         return self.prolonging.wanted
 
 
+def test_without_a_durable_acker_it_goes_on_while_rows_wait() -> None:
+    """E15: nobody keeps them beyond the batch, so Spark must not commit it, however little is left."""
+    batch = Batch()
+    assert batch.round(came=10, emitted=5, waiting=5) is False
+    for native in ([], ["words"]):
+        batch.prolonging = Prolonging(batch.plan, batch.throttle, native, unkept=["words"])
+        assert batch.round(came=10, emitted=5, waiting=5) is True
+        assert batch.round(emitted=4, waiting=1) is True
+        assert batch.round(emitted=1, waiting=0) is False
+
+
 def test_it_goes_on_above_the_high_mark_until_it_is_below_the_low_one() -> None:
     """F10: two targets of work are behind, half of one is not; a bite is told with all of its rounds."""
     batch = Batch()
