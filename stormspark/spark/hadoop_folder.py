@@ -142,6 +142,8 @@ def _os_errors() -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         java = error.java_exception
+        if java.getClass().getSimpleName() == "InvocationTargetException" and java.getCause() is not None:
+            java = java.getCause()  # Spark 4.0 makes the class by reflection, and hands this on
         kind = java.getClass().getSimpleName()
         if kind in ("FileNotFoundException", "NoSuchFileException"):
             raise FileNotFoundError(errno.ENOENT, str(java)) from error
