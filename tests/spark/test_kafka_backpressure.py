@@ -37,7 +37,7 @@ def offsets(document: str | None) -> int:
     >>> offsets('{"topic": {"0": 3, "1": 4, "id": "x"}}'), offsets("{'topic': {'0': 3}}")
     (7, 3)
     """
-    positions = ast.literal_eval(document or "{}")
+    positions = {} if document in (None, "null", "None") else ast.literal_eval(document)
     return sum(
         offset
         for partitions in positions.values()
