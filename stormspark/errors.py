@@ -10,6 +10,7 @@
     ├── WorkerLostError                      a worker process died inside a batch
     ├── CheckpointError                      a checkpoint folder can't be used, read or written
     │   └── FencedError                      another driver has taken over this checkpoint
+    ├── StatusError (RuntimeError)           a topology can't do this in its state: it is killed already  (J2)
     ├── StateError (RuntimeError)            state can't be changed as asked: a txid out of order (G15, C35)
     ├── UnavailableError                     storage, a broker or a destination can't be reached; the batch is tried again
     ├── UnsupportedEnvironmentError          stormspark can't run with this Java, Spark or session, or a package is missing
@@ -37,6 +38,7 @@ __all__ = [
     "ReportedFailedException",
     "SerializationError",
     "StateError",
+    "StatusError",
     "StormsparkError",
     "TopologyAlreadyRunningError",
     "TopologyNotAliveError",
@@ -96,6 +98,10 @@ class CheckpointError(StormsparkError):
 
 class FencedError(CheckpointError):
     """Another driver has taken over this checkpoint. This driver may write nothing more, and stops."""
+
+
+class StatusError(StormsparkError, RuntimeError):
+    """A topology can't do what it is asked to in its state, such as be activated when it was killed (J2)."""
 
 
 class StateError(StormsparkError, RuntimeError):

@@ -219,7 +219,6 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
 _FOR_FIGURES = frozenset({"stats", "statistics", "status", "top", "metrics"})
 
 
-_RUN_ENDS = "a topology runs in the process of `stormspark run`"
 _NO_DAEMONS = "there are no daemons here, because a topology runs in the process of `stormspark run`"
 #: What people who know ``storm`` and ``sparse`` type, and what they can do here.
 _ELSEWHERE = {
@@ -228,13 +227,7 @@ _ELSEWHERE = {
         "`stormspark run FILE` runs a topology in Python or Flux here, `stormspark submit FILE` on a cluster, and "
         "`stormspark port FOLDER` says what one in Java needs",
     ),
-    **dict.fromkeys(
-        ("kill", "stop", "list"),
-        f"{_RUN_ENDS}: Ctrl-C or SIGTERM ends that, and the system's `ps` lists them",
-    ),
-    **dict.fromkeys(
-        ("activate", "deactivate"), f"{_RUN_ENDS}: in Python, what `submit` returns has these methods"
-    ),
+    "stop": "`stormspark kill NAME` ends a topology, after its message timeout or the seconds of -w",
     "rebalance": "run the topology again with the same --checkpoint, and with other --workers or parallelism",
     **dict.fromkeys(
         ("tail", "logs", "logviewer", "remove_logs"),
@@ -886,6 +879,71 @@ def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
     from stormspark.cli.port import port_project
 
     port_project(path, out, as_json_text=as_json, importing=importing)
+
+
+_topology_by_name = click.argument("name", metavar="NAME")
+_prints_json = click.option("--json", "as_json", is_flag=True, help="Print the answer of the REST API.")
+
+
+@main.command("list")
+@_prints_json
+@_refusing
+def list_topologies(as_json: bool) -> None:
+    """List the topologies that this user runs on this host: state, tasks, workers, uptime, id.
+
+    A topology whose driver was killed with SIGKILL is listed as DEAD, until one of the same name starts.
+    """
+    from stormspark.cli.operate import print_list
+
+    click.get_current_context().exit(print_list(as_json=as_json))
+
+
+@main.command()
+@_topology_by_name
+@click.option(
+    "-w",
+    "--wait",
+    type=click.FloatRange(min=0),
+    metavar="SECS",
+    help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
+)
+@_prints_json
+@_refusing
+def kill(name: str, wait: float | None, as_json: bool) -> None:
+    """Kill the topology NAME, or the one with that id: its spouts stop emitting now, and it ends after a wait.
+
+    It ends at the end of a batch, with ``close`` and ``cleanup``. The command does not wait for that. A second one sets the wait
+    anew.
+    """
+    from stormspark.cli.operate import ask
+
+    action = "kill/default" if wait is None else f"kill/{wait:g}"
+    after = "its message timeout" if wait is None else f"{wait:g} s"
+    click.get_current_context().exit(
+        ask(name, action, f"{{}} is killed, and ends after {after}", as_json=as_json)
+    )
+
+
+@main.command()
+@_topology_by_name
+@_prints_json
+@_refusing
+def activate(name: str, as_json: bool) -> None:
+    """Let the spouts of the topology NAME, or of the one with that id, emit again."""
+    from stormspark.cli.operate import ask
+
+    click.get_current_context().exit(ask(name, "activate", "{} is active", as_json=as_json))
+
+
+@main.command()
+@_topology_by_name
+@_prints_json
+@_refusing
+def deactivate(name: str, as_json: bool) -> None:
+    """Stop the spouts of the topology NAME, or of the one with that id, from emitting. What is under way goes on."""
+    from stormspark.cli.operate import ask
+
+    click.get_current_context().exit(ask(name, "deactivate", "{} is inactive", as_json=as_json))
 
 
 class _Planning:

@@ -19,6 +19,7 @@ from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
+from stormspark.operations.server import Server, serve
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import claim_logs, drivers_log_folder
 from stormspark.running import TopologyHandle
@@ -109,16 +110,17 @@ class LocalTopology(TopologyHandle):
         self._graceful = True
         self._work_done = 0
         self._active = self._wanted_active = active
-        storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
+        self.storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self._began = 0.0 if isinstance(clock, SimulatedClock) else time.time()
         letters = None if self._logs is None else LetterLines(self._logs.directory)
         self._tally.dead_letters_in = plan.settings.dead_letter_dir or (
             None if letters is None else letters.place
         )
         self.workers = InProcessWorkers(
-            plan, clock, random, storm_id, self._logs, self._tally.add_taken_back, letters
+            plan, clock, random, self.storm_id, self._logs, self._tally.add_taken_back, letters
         )
         self._garbage: GarbageBetweenBatches | None = None
+        self._server: Server | None = None
         #: Whether the tasks get their last calls now, such as ``cleanup``.
         self._is_closing = False
         self._finishing = threading.Lock()
@@ -138,6 +140,8 @@ class LocalTopology(TopologyHandle):
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
             self._thread.start()
+        if show is not None:
+            self._server = serve(self, engine="local", active=active, checkpoint=None)
 
     @property
     def name(self) -> str:
@@ -359,6 +363,8 @@ class LocalTopology(TopologyHandle):
                 self._logs.leave()
             if self._claim is not None:
                 self._claim.close()
+            if self._server is not None:
+                self._server.close()
             self._ended.set()
 
     def _batch(self) -> bool:

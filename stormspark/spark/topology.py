@@ -53,6 +53,7 @@ from stormspark.errors import (
 )
 from stormspark.launcher import spark_launcher
 from stormspark.metrics import TopologyStatistics
+from stormspark.operations.server import Server, serve
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.workers import follows_cores
@@ -256,6 +257,7 @@ class SparkTopology(TopologyHandle):
         self._hand_over: StateHandOver | None = None
         self._drivers_table = False
         self._reads_state = False
+        self._server: Server | None = None
         self._kept = checkpoint is not None
         self._planned_restarts = 0
         # The workers that have not yet got the rows that their earlier incarnations left open.
@@ -284,6 +286,7 @@ class SparkTopology(TopologyHandle):
         self._fence.keep_beating()
         self._generation = self._fence.generation
         begin_step("the state is read")
+        self.storm_id = f"{plan.topology}-{self._generation}-{int(time.time())}"
         self._commits = self._batch_commits()
         begin_step("open rows and dead letters are read")
         self._acker = self._durable_acker()
@@ -304,7 +307,7 @@ class SparkTopology(TopologyHandle):
             start_timeout_secs=settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
             on_stir=self._stirred.set,
-            storm_id=f"{plan.topology}-{self._generation}-{int(time.time())}",
+            storm_id=self.storm_id,
             active=active,
             stuck_secs=settings.stuck_warning_secs,
             stuck_timeout_secs=settings.stuck_timeout_secs,
@@ -336,10 +339,14 @@ class SparkTopology(TopologyHandle):
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
         )
+        kept = str(self._folder) if self._kept else None
+        self._server = serve(self, engine="spark", active=active, checkpoint=kept)
         self._supervisor.start()
 
     def _give_back(self) -> None:
         """Undo a start that failed. Only the new generation stays in the checkpoint."""
+        if self._server is not None:
+            self._server.close()
         if self._acker is not None:
             with contextlib.suppress(Exception):
                 self._acker.stop()
@@ -573,6 +580,8 @@ class SparkTopology(TopologyHandle):
             self._tidy_up()
             self._tally.stop()
             self._shared_session.tell_end(self._error)
+            if self._server is not None:
+                self._server.close()
             self._ended.set()
 
     def _run_attempts(self) -> None:

@@ -1,0 +1,95 @@
+"""Prints the topologies that run, and asks their drivers for things: activate, deactivate, kill (J1)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stormspark.cli.output import wide_enough
+from stormspark.errors import TopologyNotAliveError
+from stormspark.operations.client import Client
+from stormspark.operations.registry import Entry, entries, entry_of
+
+__all__ = ["ask", "print_list"]
+
+#: The state of a topology whose driver is gone; Storm has no such state.
+_DEAD = "DEAD"
+#: The columns of ``storm list``, and where they are in the REST API.
+_COLUMNS = {
+    "name": "name",
+    "status": "status",
+    "tasks": "tasksTotal",
+    "workers": "workersTotal",
+    "uptime": "uptime",
+    "id": "id",
+}
+
+
+def print_list(*, as_json: bool) -> int:
+    """Print the topologies that this user runs on this host, also those whose drivers were killed. Returns the exit code."""
+    found = list(_summaries())
+    if as_json:
+        sys.stdout.write(json.dumps({"topologies": found}) + "\n")
+        return 0
+    console = wide_enough(Console(highlight=False), 160)
+    if not found:
+        console.print(Text("this user runs no topology on this host"))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, justify="right" if name in ("tasks", "workers") else "left")
+    for one in found:
+        table.add_row(*(Text(str(one.get(key, ""))) for key in _COLUMNS.values()))
+    console.print(table)
+    for one in found:
+        if one["status"] == _DEAD:
+            console.print(Text(one["reason"]), soft_wrap=True)
+    return 0
+
+
+def _summaries() -> Iterator[dict[str, Any]]:
+    for entry in entries():
+        try:
+            yield Client(entry).summary()
+        except TopologyNotAliveError as error:
+            yield _of_dead(entry) if not entry.lives else _of_silent(entry, str(error))
+
+
+def _of_dead(entry: Entry) -> dict[str, Any]:
+    again = f"; its checkpoint is {entry.checkpoint}" if entry.checkpoint else ""
+    reason = (
+        f"the driver of {entry.topology}, process {entry.pid}, has ended without a word, as after kill -9{again}; "
+        f"`stormspark kill {entry.id}` takes it off this list"
+    )
+    return {"id": entry.id, "name": entry.topology, "status": _DEAD, "reason": reason}
+
+
+def _of_silent(entry: Entry, reason: str) -> dict[str, Any]:
+    return {"id": entry.id, "name": entry.topology, "status": "no answer", "reason": reason}
+
+
+def ask(name: str, action: str, done: str, *, as_json: bool) -> int:
+    """Ask the driver of a topology, named by its name or its id, for an action. Returns the exit code.
+
+    ``action`` is the call of the REST API, such as ``kill/30``, and ``done`` what is printed when the driver has taken it up.
+    Raises `TopologyNotAliveError` if there is no such topology or its driver is gone, and `StatusError` if the topology is in no
+    state for it.
+    """
+    entry = entry_of(name)
+    if action.startswith("kill/") and not entry.lives:
+        entry.forget()
+        answer = {"topologyOperation": "kill", "topologyId": entry.id, "status": "success"}
+        done = "{} had lost its driver already: it is off the list now"
+    else:
+        answer = Client(entry).do(action)
+    if as_json:
+        sys.stdout.write(json.dumps(answer) + "\n")
+    else:
+        Console(highlight=False).print(Text(done.format(entry.id)), soft_wrap=True)
+    return 0

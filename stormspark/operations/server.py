@@ -1,0 +1,190 @@
+"""The REST API of a driver: Storm's calls (J8) about the one topology that it runs, on a Unix socket of its user.
+
+Starlette and uvicorn speak HTTP. The server has a thread of its own with an event loop; what a call asks of the topology runs
+there, too, so it must not take long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from http import HTTPStatus
+from typing import Protocol
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from stormspark.engine import RunningTopology
+from stormspark.errors import StatusError, UnsupportedEnvironmentError
+from stormspark.operations.controls import Controllable, Controls
+from stormspark.operations.registry import Registration
+from stormspark.operations.status import Action
+from stormspark.operations.storm_api import Facts, error, operation, summaries
+from stormspark.private_files import user_name
+
+__all__ = ["Operable", "Server", "app", "serve"]
+
+_log = logging.getLogger(__name__)
+
+_CLOSE_SECS = 2.0
+
+
+class Operable(Controllable, RunningTopology, Protocol):
+    """A running topology of either engine. ``storm_id`` is its id as in Storm (A14)."""
+
+    @property
+    def storm_id(self) -> str:
+        """The id of this run of the topology."""
+
+
+class _Api:
+    """The calls. Each takes a request and returns a response."""
+
+    def __init__(self, running: Operable, controls: Controls, began: float) -> None:
+        self._running, self._controls, self._began = running, controls, began
+
+    def routes(self) -> list[Route]:
+        """Where each call is."""
+        posts = {
+            "activate": self.activate,
+            "deactivate": self.deactivate,
+            "kill/{wait}": self.kill,
+        }
+        return [
+            Route("/api/v1/topology/summary", self.summary, methods=["GET"]),
+            *(
+                Route(f"/api/v1/topology/{{id}}/{path}", call, methods=["POST"])
+                for path, call in posts.items()
+            ),
+        ]
+
+    async def summary(self, request: Request) -> Response:
+        """``GET topology/summary`` (J9)."""
+        facts = Facts(
+            self._running.storm_id,
+            self._running.plan,
+            self._controls.status,
+            user_name(os.geteuid()),
+            int(time.time() - self._began),
+        )
+        return JSONResponse(summaries([facts]))
+
+    async def activate(self, request: Request) -> Response:
+        """``POST topology/:id/activate``."""
+        self._check(request)
+        self._controls.activate()
+        return JSONResponse(operation(self._running.storm_id, Action.ACTIVATE))
+
+    async def deactivate(self, request: Request) -> Response:
+        """``POST topology/:id/deactivate``."""
+        self._check(request)
+        self._controls.deactivate()
+        return JSONResponse(operation(self._running.storm_id, Action.DEACTIVATE))
+
+    async def kill(self, request: Request) -> Response:
+        """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
+        self._check(request)
+        self._controls.kill(_seconds(request.path_params["wait"]))
+        return JSONResponse(operation(self._running.storm_id, Action.KILL))
+
+    def _check(self, request: Request) -> None:
+        """Raise an HTTP 404 unless the request is about the topology that runs here."""
+        asked = request.path_params["id"]
+        if asked != self._running.storm_id:
+            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._running.storm_id!r}")
+
+
+def _seconds(text: str) -> float | None:
+    if text == "default":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise HTTPException(
+            400, f"the wait is {text!r}, but it must be a number of seconds that is not negative"
+        )
+    return seconds
+
+
+async def _refused(request: Request, raised: Exception) -> Response:
+    status = (
+        HTTPStatus(raised.status_code)
+        if isinstance(raised, HTTPException)
+        else HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+    message = raised.detail if isinstance(raised, HTTPException) else str(raised)
+    return JSONResponse(error(status, message), status_code=status.value)
+
+
+def app(running: Operable, controls: Controls, began: float) -> Starlette:
+    """Return the ASGI application for a topology that began at ``began``, in seconds since 1970.
+
+    Storm answers an action that is not allowed with the status 500, and an unknown topology with 404; so does this.
+    """
+    handlers = {HTTPException: _refused, StatusError: _refused, Exception: _refused}
+    return Starlette(routes=_Api(running, controls, began).routes(), exception_handlers=handlers)
+
+
+class Server:
+    """Serves a topology until `close`. See `serve`."""
+
+    def __init__(self, application: Starlette, registration: Registration) -> None:
+        self._registration = registration
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(registration.socket)
+        os.chmod(registration.socket, 0o600)
+        listening.listen()
+        config = uvicorn.Config(
+            application,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._run, args=(listening,), name="serves the REST API", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, listening: socket.socket) -> None:
+        with contextlib.closing(listening), contextlib.suppress(asyncio.CancelledError):
+            self._server.run(sockets=[listening])
+
+    def close(self) -> None:
+        """Answer what has been asked, then end."""
+        self._registration.leave()
+        self._server.should_exit = True
+        self._thread.join(_CLOSE_SECS)
+
+
+def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | None) -> Server | None:
+    """Let commands on this host find a topology and ask for things, until `Server.close`.
+
+    If the socket can't be made, say so in the log and return None: the topology itself does without it.
+    """
+    began = time.time()
+    controls = Controls(running, running.plan.settings.message_timeout_secs, active=active)
+    try:
+        registration = Registration(running.name)
+        server = Server(app(running, controls, began), registration)
+        registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder)
+    except (OSError, UnsupportedEnvironmentError) as problem:
+        _log.warning(
+            "%s: `stormspark list` and `kill` will not find this topology: %s", running.name, problem
+        )
+        return None
+    return server

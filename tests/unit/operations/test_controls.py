@@ -1,0 +1,91 @@
+"""States and waits as Storm's nimbus has them (J2)."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from stormspark.errors import StatusError
+from stormspark.operations.controls import Controls
+from stormspark.operations.status import Action, Status, after
+from tests.waiting import wait_for
+
+
+class Running:
+    """A topology that notes what it is told."""
+
+    name = "words"
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.ended = threading.Event()
+
+    def activate(self) -> None:
+        self.told.append("activate")
+
+    def deactivate(self) -> None:
+        self.told.append("deactivate")
+
+    def stop(self) -> None:
+        self.told.append("stop")
+        self.ended.set()
+
+
+@pytest.mark.parametrize("status", [Status.ACTIVE, Status.INACTIVE])
+@pytest.mark.parametrize("action", Action)
+def test_everything_is_allowed_in_a_topology_that_lives(status: Status, action: Action) -> None:
+    assert (
+        after("words", status, action).value.startswith(action.value.upper()[:4])
+        or action is Action.DEACTIVATE
+    )
+
+
+@pytest.mark.parametrize("action", [Action.ACTIVATE, Action.DEACTIVATE, Action.REBALANCE])
+def test_a_killed_topology_can_only_be_killed(action: Action) -> None:
+    assert after("words", Status.KILLED, Action.KILL) is Status.KILLED
+    with pytest.raises(
+        StatusError, match=f"topology 'words' is KILLED: {action.value} is not possible any more"
+    ):
+        after("words", Status.KILLED, action)
+
+
+def test_an_inactive_topology_becomes_active_again() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    controls.deactivate()
+    assert controls.status is Status.INACTIVE
+    controls.activate()
+    assert controls.status is Status.ACTIVE
+    assert running.told == ["deactivate", "activate"]
+
+
+def test_what_starts_inactive_is_inactive() -> None:
+    assert Controls(Running(), 30.0, active=False).status is Status.INACTIVE
+
+
+def test_a_kill_deactivates_at_once_and_stops_after_its_wait() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    assert controls.kill() == 30.0
+    assert (controls.status, running.told) == (Status.KILLED, ["deactivate"])
+    with pytest.raises(StatusError):
+        controls.activate()
+    assert not running.ended.wait(0.1)
+    controls.kill(0.0)  # sets the wait anew
+    assert running.ended.wait(10)
+    assert running.told == ["deactivate", "stop"]
+
+
+def test_a_longer_wait_takes_the_place_of_a_shorter_one() -> None:
+    running, now = Running(), [100.0]
+    controls = Controls(running, 30.0, clock=lambda: now[0])
+    controls.kill(5.0)
+    controls.kill(500.0)
+    now[0] = 110.0
+    time.sleep(0.05)
+    assert running.told == ["deactivate"]
+    now[0] = 700.0
+    controls.kill(0.0)
+    wait_for(running.ended.is_set, 10)

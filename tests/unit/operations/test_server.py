@@ -1,0 +1,221 @@
+"""A driver that is reached by its Unix socket, and the commands that reach it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.cli import main
+from stormspark.errors import StatusError, TopologyNotAliveError
+from stormspark.operations import registry
+from stormspark.operations.client import Client
+from stormspark.operations.registry import Registration, entries, entry_of
+from stormspark.operations.server import Server, serve
+from stormspark.plan import plan_topology
+from stormspark.testing import FixedTupleSpout, TestWordCounter
+from tests.unit.operations.test_controls import Running
+
+
+class Words(Running):
+    """A topology with a plan, which runs nothing."""
+
+    storm_id = "words-1-1795861973"
+    log_folder = None
+
+    def __init__(self, name: str = "words") -> None:
+        super().__init__()
+        builder = TopologyBuilder()
+        builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
+        builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
+        self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2})
+        self.name = name
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # sockets have short names
+        place = Path(made, "registry")
+        monkeypatch.setattr(registry, "registry_folder", lambda: place)
+        yield place
+
+
+@pytest.fixture
+def words() -> Iterator[Words]:
+    running = Words()
+    server = serving(running)
+    yield running
+    server.close()
+
+
+def serving(running: Words) -> Server:
+    server = serve(running, engine="local", active=True, checkpoint="/data/words")  # type: ignore[arg-type]
+    assert server is not None
+    return server
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, arguments)
+    return result.exit_code, result.output
+
+
+def test_the_summary_has_the_fields_of_storm(words: Words) -> None:
+    summary = Client(entry_of("words")).summary()
+    assert summary["uptimeSeconds"] >= 0
+    assert {key: summary[key] for key in summary.keys() - {"uptime", "uptimeSeconds", "owner"}} == {
+        "id": "words-1-1795861973",
+        "encodedId": "words-1-1795861973",
+        "name": "words",
+        "status": "ACTIVE",
+        "tasksTotal": 7,
+        "workersTotal": 2,
+        "executorsTotal": 5,
+        "replicationCount": 1,
+    }
+
+
+def test_it_is_for_its_user_alone(words: Words, folder: Path) -> None:
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    modes = {path.suffix: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {".json": 0o600, ".sock": 0o600}
+
+
+def test_it_leaves_nothing(folder: Path) -> None:
+    serving(Words()).close()
+    assert list(folder.iterdir()) == []
+    assert run("list") == (0, "this user runs no topology on this host\n")
+
+
+def test_commands_change_the_state(words: Words) -> None:
+    assert run("deactivate", "words") == (0, "words-1-1795861973 is inactive\n")
+    assert "INACTIVE" in run("list")[1]
+    assert run("activate", words.storm_id) == (0, "words-1-1795861973 is active\n")
+    code, said = run("kill", "words", "-w", "600", "--json")
+    assert (code, json.loads(said)["topologyOperation"]) == (0, "kill")
+    assert json.loads(run("list", "--json")[1])["topologies"][0]["status"] == "KILLED"
+    code, said = run("activate", "words")
+    assert (code, "topology 'words' is KILLED: activate is not possible any more" in said) == (2, True)
+    assert run("kill", "words", "-w", "0")[0] == 0
+    assert words.ended.wait(10)
+    assert words.told == ["deactivate", "activate", "deactivate", "stop"]
+
+
+def test_a_kill_waits_for_the_message_timeout(words: Words) -> None:
+    assert run("kill", "words") == (0, "words-1-1795861973 is killed, and ends after its message timeout\n")
+
+
+def test_unknown_names(words: Words) -> None:
+    code, said = run("kill", "wordz")
+    assert (code, said) == (
+        2,
+        "Error: this user runs no topology 'wordz' on this host; did you mean 'words'?\n",
+    )
+    assert (
+        run("activate", "else")[1]
+        == "Error: this user runs no topology 'else' on this host; there is words\n"
+    )
+
+
+def test_two_of_one_name_are_told_apart_by_their_ids(words: Words) -> None:
+    other = Words()
+    other.storm_id = "words-2-1795861999"
+    server = serving(other)
+    code, said = run("deactivate", "words")
+    assert code == 2
+    assert "say which one by its id, one of words-1-1795861973, words-2-1795861999" in said
+    assert run("deactivate", "words-2-1795861999")[0] == 0
+    assert (words.told, other.told) == ([], ["deactivate"])
+    server.close()
+
+
+@pytest.mark.parametrize("wait", ["-1", "soon", "nan", "inf"])
+def test_a_wait_is_a_number_of_seconds(words: Words, wait: str) -> None:
+    with pytest.raises(StatusError, match=f"the wait is '{wait}', but it must be a number of seconds"):
+        Client(entry_of("words")).do(f"kill/{wait}")
+    assert words.told == []
+
+
+def test_errors_have_the_shape_of_storm(words: Words) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=entry_of("words").socket)) as client:
+        answer = client.post("http://driver/api/v1/topology/other-1-1/activate")
+        assert answer.status_code == 404
+        assert answer.json() == {
+            "error": "404 Not Found",
+            "errorMessage": "no topology 'other-1-1' runs here, but 'words-1-1795861973'",
+        }
+        assert client.get("http://driver/api/v1/nothing").json()["error"] == "404 Not Found"
+        assert client.get("http://driver/api/v1/topology/words-1-1795861973/activate").status_code == 405
+
+
+def test_a_driver_that_was_killed_is_listed_as_dead_until_somebody_takes_it_off(folder: Path) -> None:
+    program = (
+        "import sys, time; from stormspark.operations import registry; from pathlib import Path;"
+        f"registry.registry_folder = lambda: Path({str(folder)!r});"
+        "one = registry.Registration('words'); one.enter('words-1-1', 'spark', time.time(), '/data/words', None);"
+        "print('there', flush=True); time.sleep(60)"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == b"there\n"
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    code, said = run("list")
+    assert code == 0
+    assert "words  DEAD" in said
+    assert (
+        f"process {driver.pid}, has ended without a word, as after kill -9; its checkpoint is /data/words"
+        in said
+    )
+    with pytest.raises(TopologyNotAliveError, match=f"its driver, process {driver.pid}, has ended"):
+        Client(entry_of("words")).do("activate")
+    assert run("kill", "words")[1] == "words-1-1 had lost its driver already: it is off the list now\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_the_next_one_of_the_name_takes_a_dead_one_off_the_list(folder: Path) -> None:
+    Registration("words").enter("words-0-1", "local", time.time(), None, None)
+    (file,) = folder.glob("*.json")
+    file.write_text(file.read_text().replace(f'"pid": {os.getpid()}', '"pid": 999999999'))
+    Registration("other")
+    assert [one.id for one in entries()] == ["words-0-1"]
+    Registration("words")
+    assert entries() == []
+
+
+def test_a_damaged_file_is_nobody(words: Words, folder: Path) -> None:
+    (folder / "1-x.json").write_text("{")
+    (folder / "2-x.json").write_text('{"topology": "x"}')
+    assert [one.topology for one in entries()] == ["words"]
+
+
+def test_a_driver_that_does_not_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stormspark.operations.client._TIMEOUT_SECS", 0.2)
+    registration = Registration("words")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(registration.socket)
+        silent.listen()
+        registration.enter("words-1-1", "spark", time.time(), None, None)
+        assert "no answer" in run("list")[1]
+        assert "has not answered within 0.2 s" in run("activate", "words")[1]
+
+
+def test_a_folder_of_somebody_else_is_not_used(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "file").touch()
+    assert serve(Words(), engine="local", active=True, checkpoint=None) is None  # type: ignore[arg-type]
+    assert "`stormspark list` and `kill` will not find this topology" in caplog.text
+    assert run("list")[0] == 2
