@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from stormspark.backpressure import Pressure
 from stormspark.driver.batch_counts import BatchCounts, Totals
+from stormspark.driver.error_log import ErrorLog, TaskError
 from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
@@ -25,7 +26,7 @@ __all__ = ["Tally"]
 
 class Tally:
     """The tally of one topology, which is thread-safe. The topology's running time begins when the tally is made, and ends with
-    `stop`. ``clock`` returns seconds.
+    `stop`. ``clock`` returns seconds, and ``wall_clock`` those since 1970.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class Tally:
         engine: str,
         pressure: Callable[[], Pressure] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._plan, self._engine, self._pressure, self._clock = plan, engine, pressure, clock
+        self._wall_clock, self._error_log = wall_clock, ErrorLog()
         self._lock = threading.Lock()
         #: By worker: the counters of its current incarnation.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
@@ -121,6 +124,7 @@ class Tally:
             self._add_block(busy)
         for error in report.errors:
             self._last_error[error.component] = error.text
+            self._error_log.add(report.worker, error, self._wall_clock())
         for failure in report.failures:
             self._last_failure[failure.component] = failure.text
         for point in report.data_points:
@@ -193,6 +197,20 @@ class Tally:
         """Stop counting the topology's running time, because it has ended."""
         with self._lock:
             self._ended = self._ended or self._clock()
+
+    def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
+        """Return the last errors of each component, the newest first."""
+        with self._lock:
+            return self._error_log.errors()
+
+    def by_task(self) -> dict[int, TaskCounters]:
+        """Return the counters of each task that has reported, those of its earlier incarnations included."""
+        with self._lock:
+            found: dict[int, TaskCounters] = {}
+            for counters in (self._past, *self._counters.values()):
+                for task, counted in counters.items():
+                    found.setdefault(task, TaskCounters()).merge(counted)
+            return found
 
     def statistics(self) -> TopologyStatistics:
         """Return a frozen snapshot of all statistics."""

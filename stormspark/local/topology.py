@@ -6,10 +6,11 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 from stormspark.driver.end_of_input import EndOfInput
+from stormspark.driver.error_log import TaskError
 from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
@@ -18,7 +19,8 @@ from stormspark.errors import StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
-from stormspark.metrics import Quiet, TopologyStatistics
+from stormspark.metrics import Quiet, TaskCounters, TopologyStatistics
+from stormspark.operations.facts import WorkerPlace
 from stormspark.operations.server import Server, serve
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import claim_logs, drivers_log_folder
@@ -26,6 +28,7 @@ from stormspark.running import TopologyHandle
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
+from stormspark.worker.host.lifeline import this_process
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.step import fatal_error
 from stormspark.worker.stories.story import Story, merge_stories, read_stories, stories_of
@@ -161,6 +164,19 @@ class LocalTopology(TopologyHandle):
     def statistics(self) -> TopologyStatistics:
         """Return the counters and latencies of the topology so far."""
         return self._tally.statistics()
+
+    def by_task(self) -> dict[int, TaskCounters]:
+        """Return the counters of each task that has reported."""
+        return self._tally.by_task()
+
+    def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
+        """Return the last errors of each component, the newest first."""
+        return self._tally.errors()
+
+    def worker_places(self) -> list[WorkerPlace]:
+        """Return where the workers are, in order."""
+        me, since = this_process(), self._began
+        return [WorkerPlace(worker, me.host, me.pid, since) for worker in range(self.plan.workers)]
 
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Return stories of trees that failed, and of some that did not, newest first.

@@ -23,12 +23,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from stormspark.engine import RunningTopology
 from stormspark.errors import StatusError, UnsupportedEnvironmentError
+from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations.controls import Controllable, Controls
+from stormspark.operations.facts import Watched, Watcher
 from stormspark.operations.registry import Registration
 from stormspark.operations.status import Action
-from stormspark.operations.storm_api import Facts, error, operation, summaries
+from stormspark.operations.storm_api import error, operation, summaries, topology_page, workers
 from stormspark.private_files import user_name
 
 __all__ = ["Operable", "Server", "app", "serve"]
@@ -38,19 +39,19 @@ _log = logging.getLogger(__name__)
 _CLOSE_SECS = 2.0
 
 
-class Operable(Controllable, RunningTopology, Protocol):
-    """A running topology of either engine. ``storm_id`` is its id as in Storm (A14)."""
+class Operable(Controllable, Watched, Protocol):
+    """A running topology of either engine."""
 
     @property
-    def storm_id(self) -> str:
-        """The id of this run of the topology."""
+    def log_folder(self) -> str | None:
+        """The folder with the logs of tasks on this host."""
 
 
 class _Api:
     """The calls. Each takes a request and returns a response."""
 
-    def __init__(self, running: Operable, controls: Controls, began: float) -> None:
-        self._running, self._controls, self._began = running, controls, began
+    def __init__(self, watcher: Watcher, controls: Controls, topology_id: str) -> None:
+        self._watcher, self._controls, self._id = watcher, controls, topology_id
 
     def routes(self) -> list[Route]:
         """Where each call is."""
@@ -61,6 +62,8 @@ class _Api:
         }
         return [
             Route("/api/v1/topology/summary", self.summary, methods=["GET"]),
+            Route("/api/v1/topology/{id}", self.topology, methods=["GET"]),
+            Route("/api/v1/topology-workers/{id}", self.workers, methods=["GET"]),
             *(
                 Route(f"/api/v1/topology/{{id}}/{path}", call, methods=["POST"])
                 for path, call in posts.items()
@@ -69,38 +72,45 @@ class _Api:
 
     async def summary(self, request: Request) -> Response:
         """``GET topology/summary`` (J9)."""
-        facts = Facts(
-            self._running.storm_id,
-            self._running.plan,
-            self._controls.status,
-            user_name(os.geteuid()),
-            int(time.time() - self._began),
-        )
-        return JSONResponse(summaries([facts]))
+        return JSONResponse(summaries([self._watcher.facts()]))
+
+    async def topology(self, request: Request) -> Response:
+        """``GET topology/:id``, with ``window`` (J10)."""
+        self._check(request)
+        window = request.query_params.get("window", ALL_TIME)
+        if window != ALL_TIME and window not in WINDOWS:
+            # As in Storm, where a window that nobody keeps is all time.
+            window = ALL_TIME
+        return JSONResponse(topology_page(self._watcher.facts(), window))
+
+    async def workers(self, request: Request) -> Response:
+        """``GET topology-workers/:id``."""
+        self._check(request)
+        return JSONResponse(workers(self._watcher.facts()))
 
     async def activate(self, request: Request) -> Response:
         """``POST topology/:id/activate``."""
         self._check(request)
         self._controls.activate()
-        return JSONResponse(operation(self._running.storm_id, Action.ACTIVATE))
+        return JSONResponse(operation(self._id, Action.ACTIVATE))
 
     async def deactivate(self, request: Request) -> Response:
         """``POST topology/:id/deactivate``."""
         self._check(request)
         self._controls.deactivate()
-        return JSONResponse(operation(self._running.storm_id, Action.DEACTIVATE))
+        return JSONResponse(operation(self._id, Action.DEACTIVATE))
 
     async def kill(self, request: Request) -> Response:
         """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
         self._check(request)
         self._controls.kill(_seconds(request.path_params["wait"]))
-        return JSONResponse(operation(self._running.storm_id, Action.KILL))
+        return JSONResponse(operation(self._id, Action.KILL))
 
     def _check(self, request: Request) -> None:
         """Raise an HTTP 404 unless the request is about the topology that runs here."""
         asked = request.path_params["id"]
-        if asked != self._running.storm_id:
-            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._running.storm_id!r}")
+        if asked != self._id:
+            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._id!r}")
 
 
 def _seconds(text: str) -> float | None:
@@ -127,20 +137,20 @@ async def _refused(request: Request, raised: Exception) -> Response:
     return JSONResponse(error(status, message), status_code=status.value)
 
 
-def app(running: Operable, controls: Controls, began: float) -> Starlette:
-    """Return the ASGI application for a topology that began at ``began``, in seconds since 1970.
+def app(watcher: Watcher, controls: Controls, topology_id: str) -> Starlette:
+    """Return the ASGI application for a topology.
 
     Storm answers an action that is not allowed with the status 500, and an unknown topology with 404; so does this.
     """
     handlers = {HTTPException: _refused, StatusError: _refused, Exception: _refused}
-    return Starlette(routes=_Api(running, controls, began).routes(), exception_handlers=handlers)
+    return Starlette(routes=_Api(watcher, controls, topology_id).routes(), exception_handlers=handlers)
 
 
 class Server:
     """Serves a topology until `close`. See `serve`."""
 
-    def __init__(self, application: Starlette, registration: Registration) -> None:
-        self._registration = registration
+    def __init__(self, application: Starlette, registration: Registration, watcher: Watcher) -> None:
+        self._registration, self._watcher = registration, watcher
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
@@ -167,6 +177,7 @@ class Server:
     def close(self) -> None:
         """Answer what has been asked, then end."""
         self._registration.leave()
+        self._watcher.close()
         self._server.should_exit = True
         self._thread.join(_CLOSE_SECS)
 
@@ -180,7 +191,8 @@ def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | Non
     controls = Controls(running, running.plan.settings.message_timeout_secs, active=active)
     try:
         registration = Registration(running.name)
-        server = Server(app(running, controls, began), registration)
+        watcher = Watcher(running, lambda: controls.status, user_name(os.geteuid()))
+        server = Server(app(watcher, controls, running.storm_id), registration, watcher)
         registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder)
     except (OSError, UnsupportedEnvironmentError) as problem:
         _log.warning(

@@ -33,6 +33,7 @@ from typing import Any
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
+from stormspark.operations.facts import WorkerPlace
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.spark.java_errors import in_one_line
 from stormspark.spark.switchboard import Switchboard
@@ -96,6 +97,8 @@ class _Link:
     #: Whether the worker's tasks are open, so that the worker takes requests.
     ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
+    #: When the worker's process connected, in seconds since 1970.
+    since: float = field(default_factory=time.time)
 
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
         """Send a message. Return whether the message was sent in time; if not, the link may be useless.
@@ -252,6 +255,17 @@ class Nimbus:
         """
         with self._changed:
             return self._assignments.waits_for()
+
+    def worker_places(self) -> list[WorkerPlace]:
+        """Return where the workers are, in order. One that is not there has no host."""
+        with self._changed:
+            links = [self._links.get(worker) for worker in range(len(self._assignments.seats))]
+        return [
+            WorkerPlace(worker, "", 0, 0.0)
+            if link is None
+            else WorkerPlace(worker, link.process.host, link.process.pid, link.since)
+            for worker, link in enumerate(links)
+        ]
 
     def missing(self) -> int:
         """Return the number of workers that no process has been asked to start."""

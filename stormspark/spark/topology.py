@@ -37,6 +37,7 @@ from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
 from stormspark.driver.end_of_input import EndOfInput
+from stormspark.driver.error_log import TaskError
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
 from stormspark.driver.start_steps import begin_step
@@ -52,7 +53,8 @@ from stormspark.errors import (
     WorkerLostError,
 )
 from stormspark.launcher import spark_launcher
-from stormspark.metrics import TopologyStatistics
+from stormspark.metrics import TaskCounters, TopologyStatistics
+from stormspark.operations.facts import WorkerPlace
 from stormspark.operations.server import Server, serve
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
@@ -437,6 +439,18 @@ class SparkTopology(TopologyHandle):
     def source_limits(self) -> Mapping[str, int]:
         """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
         return self._limits.units
+
+    def by_task(self) -> dict[int, TaskCounters]:
+        """Return the counters of each task that has reported."""
+        return self._tally.by_task()
+
+    def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
+        """Return the last errors of each component, the newest first."""
+        return self._tally.errors()
+
+    def worker_places(self) -> list[WorkerPlace]:
+        """Return where the workers are, in order."""
+        return self._nimbus.worker_places()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Return the stories that workers on this host wrote, newest first: of trees that failed, and of some that did not."""

@@ -19,9 +19,12 @@ from click.testing import CliRunner
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.cli import main
+from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError, TopologyNotAliveError
+from stormspark.metrics import Histogram, TaskCounters
 from stormspark.operations import registry
 from stormspark.operations.client import Client
+from stormspark.operations.facts import WorkerPlace
 from stormspark.operations.registry import Registration, entries, entry_of
 from stormspark.operations.server import Server, serve
 from stormspark.plan import plan_topology
@@ -37,11 +40,22 @@ class Words(Running):
 
     def __init__(self, name: str = "words") -> None:
         super().__init__()
+        self.counters: dict[int, TaskCounters] = {}
+        self.reported: dict[str, tuple[TaskError, ...]] = {}
         builder = TopologyBuilder()
         builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
         self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2})
         self.name = name
+
+    def by_task(self) -> dict[int, TaskCounters]:
+        return self.counters
+
+    def errors(self) -> dict[str, tuple[TaskError, ...]]:
+        return self.reported
+
+    def worker_places(self) -> list[WorkerPlace]:
+        return [WorkerPlace(0, "one", 17, time.time() - 90.5), WorkerPlace(1, "", 0, 0.0)]
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +75,7 @@ def words() -> Iterator[Words]:
 
 
 def serving(running: Words) -> Server:
-    server = serve(running, engine="local", active=True, checkpoint="/data/words")  # type: ignore[arg-type]
+    server = serve(running, engine="local", active=True, checkpoint="/data/words")
     assert server is not None
     return server
 
@@ -74,7 +88,9 @@ def run(*arguments: str) -> tuple[int, str]:
 def test_the_summary_has_the_fields_of_storm(words: Words) -> None:
     summary = Client(entry_of("words")).summary()
     assert summary["uptimeSeconds"] >= 0
-    assert {key: summary[key] for key in summary.keys() - {"uptime", "uptimeSeconds", "owner"}} == {
+    left_out = {"uptime", "uptimeSeconds", "owner", "schedulerInfo"}
+    left_out |= {key for key in summary if key.startswith(("requested", "assigned"))}
+    assert {key: summary[key] for key in summary.keys() - left_out} == {
         "id": "words-1-1795861973",
         "encodedId": "words-1-1795861973",
         "name": "words",
@@ -84,6 +100,48 @@ def test_the_summary_has_the_fields_of_storm(words: Words) -> None:
         "executorsTotal": 5,
         "replicationCount": 1,
     }
+
+
+def test_the_page_of_a_topology_has_the_figures_of_storm(words: Words) -> None:
+    lines, count = words.plan.components["lines"].tasks, words.plan.components["count"].tasks
+    spent = Histogram()
+    spent.add(0.2, 3)
+    words.counters = {
+        lines[0]: TaskCounters(emitted=10, transferred=10, acked=7, failed=1, latency=spent),
+        count[0]: TaskCounters(emitted=4, executed=10, acked=9, failed=1, latency=spent),
+        count[4]: TaskCounters(executed=2, acked=2),
+    }
+    words.reported = {"count": (TaskError(time.time() - 5.5, "count", count[0], 0, "x" * 300),)}
+    with httpx.Client(transport=httpx.HTTPTransport(uds=entry_of("words").socket)) as client:
+        url = f"http://driver/api/v1/topology/{words.storm_id}"
+        page = client.get(url, params={"window": "600"}).json()
+        workers = client.get(f"http://driver/api/v1/topology-workers/{words.storm_id}").json()
+        assert client.get(url, params={"window": "7"}).json()["windowHint"] == "All time"
+    assert (page["window"], page["windowHint"], page["msgTimeout"]) == ("600", "10m 0s", 30)
+    assert page["topologyStats"][0] == {
+        "windowPretty": "10m 0s",
+        "window": "600",
+        "emitted": 14,
+        "transferred": 10,
+        "completeLatency": "200.000",
+        "acked": 7,
+        "failed": 1,
+    }
+    assert [one["window"] for one in page["topologyStats"]] == ["600", "10800", "86400", ":all-time"]
+    (spout,), (bolt,) = page["spouts"], page["bolts"]
+    assert (spout["spoutId"], spout["executors"], spout["tasks"], spout["emitted"]) == ("lines", 2, 2, 10)
+    assert (spout["acked"], spout["failed"], spout["completeLatency"]) == (7, 1, "200.000")
+    assert (spout["lastError"], spout["errorPort"]) == ("", None)
+    assert (bolt["boltId"], bolt["executors"], bolt["tasks"], bolt["executed"]) == ("count", 3, 5, 12)
+    # The busiest executor was in execute for 0.6 s; the topology runs for less than a second, which counts as one.
+    assert (bolt["executeLatency"], bolt["capacity"]) == ("200.000", "0.600")
+    assert bolt["lastError"] == "x" * 200
+    assert (bolt["errorHost"], bolt["errorPort"], bolt["errorLapsedSecs"]) == ("one", 6700, 5)
+    up, starting = page["workers"]
+    assert (up["host"], up["port"], up["uptime"]) == ("one", 6700, "1m 30s")
+    assert up["componentNumTasks"] == {"lines": 1, "count": 3}
+    assert (starting["host"], starting["uptime"]) == ("", "")
+    assert workers["hostPortList"] == [{"host": "one", "port": 6700}, {"host": "", "port": 6701}]
 
 
 def test_it_is_for_its_user_alone(words: Words, folder: Path) -> None:
@@ -216,6 +274,6 @@ def test_a_folder_of_somebody_else_is_not_used(folder: Path, caplog: pytest.LogC
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     (folder / "file").touch()
-    assert serve(Words(), engine="local", active=True, checkpoint=None) is None  # type: ignore[arg-type]
+    assert serve(Words(), engine="local", active=True, checkpoint=None) is None
     assert "`stormspark list` and `kill` will not find this topology" in caplog.text
     assert run("list")[0] == 2

@@ -1,0 +1,84 @@
+"""Totals of tasks over Storm's windows: the last 10 minutes, 3 hours and day, and all time (J13).
+
+Storm counts in 20 buckets a window, and so does this: a window is longer than it says by less than a twentieth. What is counted
+is exact (W21). Time is an argument.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from stormspark.metrics.statistics import TaskCounters
+
+__all__ = ["ALL_TIME", "COUNTED", "WINDOWS", "Windows", "totals_of"]
+
+#: The name of the window that goes back to the start.
+ALL_TIME = ":all-time"
+#: The windows by Storm's names, and how many seconds each goes back.
+WINDOWS = {"600": 600.0, "10800": 10_800.0, "86400": 86_400.0}
+#: What is counted of each task. ``calls`` and ``call_seconds`` are those of latencies: for a spout those from emit to ack, for a
+#: bolt those in execute.
+COUNTED = ("emitted", "transferred", "executed", "acked", "failed", "calls", "call_seconds")
+_BUCKETS = 20
+
+
+def totals_of(counters: Mapping[int, TaskCounters], tasks: Sequence[int]) -> np.ndarray:
+    """Return a matrix with a row for each task and a column for each of `COUNTED`.
+
+    >>> totals_of({7: TaskCounters(emitted=3)}, [6, 7])[:, 0].tolist()
+    [0.0, 3.0]
+    """
+    none = TaskCounters()
+    rows = [counters.get(task, none) for task in tasks]
+    return np.array(
+        [
+            (
+                one.emitted,
+                one.transferred,
+                one.executed,
+                one.acked,
+                one.failed,
+                one.latency.count,
+                one.latency.seconds,
+            )
+            for one in rows
+        ],
+        dtype=np.float64,
+    ).reshape(len(rows), len(COUNTED))
+
+
+class Windows:
+    """Remembers totals, so that what was added since some time ago can be told.
+
+    `note` takes the totals now and then; how often decides how exact a window is. ``since`` of a topology that is younger than
+    the window is everything.
+
+    >>> windows = Windows()
+    >>> for minute in range(30): windows.note(60.0 * minute, np.full((1, 7), 100.0 * minute))
+    >>> float(windows.since("600", 60.0 * 29, np.full((1, 7), 2900.0))[0, 0])
+    1000.0
+    """
+
+    def __init__(self) -> None:
+        self._noted: dict[str, deque[tuple[float, np.ndarray]]] = {name: deque() for name in WINDOWS}
+
+    def note(self, now: float, totals: np.ndarray) -> None:
+        """Remember the totals at a time, in seconds; times must not go back."""
+        for name, seconds in WINDOWS.items():
+            noted = self._noted[name]
+            if not noted or now - noted[-1][0] >= seconds / _BUCKETS:
+                noted.append((now, totals))
+            # The second one is old enough to begin the window with.
+            while len(noted) > 1 and noted[1][0] <= now - seconds:
+                noted.popleft()
+
+    def since(self, window: str, now: float, totals: np.ndarray) -> np.ndarray:
+        """Return what was added to ``totals`` within a window. Raises KeyError for an unknown window."""
+        if window == ALL_TIME:
+            return totals
+        noted, begin = self._noted[window], now - WINDOWS[window]
+        before = next((one for at, one in reversed(noted) if at <= begin), None)
+        return totals if before is None else np.subtract(totals, before)
