@@ -35,6 +35,7 @@ PARTS = (
         (
             "installation",
             "operations/fresh-machines",
+            "operations/commands",
             "versions",
             "cluster",
             "operations/cluster",
