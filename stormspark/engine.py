@@ -48,6 +48,10 @@ class RunningTopology(Protocol):
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's stories."""
 
+    @property
+    def was_killed_by_command(self) -> bool:
+        """Whether somebody has killed the topology from outside, as with ``stormspark kill``."""
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has ended."""
 

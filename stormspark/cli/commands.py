@@ -294,6 +294,11 @@ def quickstart(name: str) -> None:
     callback=_json_file,
     help="Write the figures as JSON into this file; - means standard output.",
 )
+@click.option(
+    "--inactive",
+    is_flag=True,
+    help="Open no spout until `stormspark activate` lets them emit (storm's initial status).",
+)
 @click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
 @starts_spark
 @_refusing
@@ -306,6 +311,7 @@ def run(
     until_idle: float | None,
     checkpoint: str | None,
     json_to: str | None,
+    inactive: bool,
     master: str | None,
     trigger: str,
     quiet: bool,
@@ -347,6 +353,7 @@ def run(
                     checkpoint=checkpoint,
                     master=master,
                     trigger=trigger,
+                    active=not inactive,
                     quiet=quiet,
                     allow=frozenset(map(Kind, allowed)),
                     delta=options_of_spark.delta,

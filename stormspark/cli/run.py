@@ -73,6 +73,8 @@ class Run:
     checkpoint: str | None = None
     master: str | None = None
     trigger: str = "continuous"
+    #: Whether the spouts may emit from the start.
+    active: bool = True
     #: Whether to show nothing of what tasks log and print.
     quiet: bool = False
     #: Whether Spark gets Delta even if nothing is known to need it.
@@ -94,14 +96,20 @@ def _on_spark(run: Run) -> RunningTopology:
         session = spark.session_for(plan, conf, run.checkpoint, run.master)
         plan = run.plan_with(spark.session_cores(session, plan.settings.executors_wait_secs))
     return spark.submit(
-        plan, session, checkpoint=run.checkpoint, conf=conf, master=run.master, trigger=run.trigger
+        plan,
+        session,
+        checkpoint=run.checkpoint,
+        conf=conf,
+        master=run.master,
+        active=run.active,
+        trigger=run.trigger,
     )
 
 
 def _on_local(run: Run) -> RunningTopology:
     from stormspark import local
 
-    return local.submit(run.plan, show=run.show, trigger=run.trigger)
+    return local.submit(run.plan, active=run.active, show=run.show, trigger=run.trigger)
 
 
 #: The functions that start a topology, by the name of the engine.

@@ -6,11 +6,10 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from random import Random
 
 from stormspark.driver.end_of_input import EndOfInput
-from stormspark.driver.error_log import TaskError
 from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
@@ -19,12 +18,12 @@ from stormspark.errors import StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
-from stormspark.metrics import Quiet, TaskCounters, TopologyStatistics
+from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.operations.facts import WorkerPlace
-from stormspark.operations.server import Server, serve
+from stormspark.operations.served import ServedTopology
+from stormspark.operations.server import serve
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import claim_logs, drivers_log_folder
-from stormspark.running import TopologyHandle
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
@@ -77,7 +76,7 @@ def steps(seconds: float, step: float) -> Iterator[float]:
         seconds -= step
 
 
-class LocalTopology(TopologyHandle):
+class LocalTopology(ServedTopology):
     """A topology that runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
     If ``show`` is given, this process exists for the topology, which takes over its logging, stdout and stderr until it ends; see
@@ -123,7 +122,6 @@ class LocalTopology(TopologyHandle):
             plan, clock, random, self.storm_id, self._logs, self._tally.add_taken_back, letters
         )
         self._garbage: GarbageBetweenBatches | None = None
-        self._server: Server | None = None
         #: Whether the tasks get their last calls now, such as ``cleanup``.
         self._is_closing = False
         self._finishing = threading.Lock()
@@ -164,14 +162,6 @@ class LocalTopology(TopologyHandle):
     def statistics(self) -> TopologyStatistics:
         """Return the counters and latencies of the topology so far."""
         return self._tally.statistics()
-
-    def by_task(self) -> dict[int, TaskCounters]:
-        """Return the counters of each task that has reported."""
-        return self._tally.by_task()
-
-    def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
-        """Return the last errors of each component, the newest first."""
-        return self._tally.errors()
 
     def worker_places(self) -> list[WorkerPlace]:
         """Return where the workers are, in order."""
@@ -379,8 +369,7 @@ class LocalTopology(TopologyHandle):
                 self._logs.leave()
             if self._claim is not None:
                 self._claim.close()
-            if self._server is not None:
-                self._server.close()
+            self._close_server()
             self._ended.set()
 
     def _batch(self) -> bool:

@@ -28,7 +28,7 @@ from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
 from stormspark.operations.registry import Registration
-from stormspark.operations.status import Action
+from stormspark.operations.status import Action, Status
 from stormspark.operations.storm_api import error, operation, summaries, topology_page, workers
 from stormspark.private_files import user_name
 
@@ -149,8 +149,11 @@ def app(watcher: Watcher, controls: Controls, topology_id: str) -> Starlette:
 class Server:
     """Serves a topology until `close`. See `serve`."""
 
-    def __init__(self, application: Starlette, registration: Registration, watcher: Watcher) -> None:
-        self._registration, self._watcher = registration, watcher
+    def __init__(
+        self, registration: Registration, watcher: Watcher, controls: Controls, topology_id: str
+    ) -> None:
+        self._registration, self._watcher, self._controls = registration, watcher, controls
+        application = app(watcher, controls, topology_id)
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
@@ -174,6 +177,11 @@ class Server:
         with contextlib.closing(listening), contextlib.suppress(asyncio.CancelledError):
             self._server.run(sockets=[listening])
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether somebody has killed the topology by the API."""
+        return self._controls.status is Status.KILLED
+
     def close(self) -> None:
         """Answer what has been asked, then end."""
         self._registration.leave()
@@ -192,7 +200,7 @@ def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | Non
     try:
         registration = Registration(running.name)
         watcher = Watcher(running, lambda: controls.status, user_name(os.geteuid()))
-        server = Server(app(watcher, controls, running.storm_id), registration, watcher)
+        server = Server(registration, watcher, controls, running.storm_id)
         registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder)
     except (OSError, UnsupportedEnvironmentError) as problem:
         _log.warning(

@@ -37,7 +37,6 @@ from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
 from stormspark.driver.end_of_input import EndOfInput
-from stormspark.driver.error_log import TaskError
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
 from stormspark.driver.start_steps import begin_step
@@ -53,14 +52,15 @@ from stormspark.errors import (
     WorkerLostError,
 )
 from stormspark.launcher import spark_launcher
-from stormspark.metrics import TaskCounters, TopologyStatistics
+from stormspark.metrics import TopologyStatistics
 from stormspark.operations.facts import WorkerPlace
-from stormspark.operations.server import Server, serve
+from stormspark.operations.served import ServedTopology
+from stormspark.operations.server import serve
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.workers import follows_cores
 from stormspark.private_files import FolderClaim, check_trusted, claim_logs, drivers_log_folder
-from stormspark.running import TopologyHandle, end
+from stormspark.running import end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
 from stormspark.spark.delta_jars import conf_of_session
@@ -223,7 +223,7 @@ def running_topologies() -> dict[str, SparkTopology]:
     return {name: one for name, one in _alive.running().items() if isinstance(one, SparkTopology)}
 
 
-class SparkTopology(TopologyHandle):
+class SparkTopology(ServedTopology):
     """A running topology (`stormspark.engine.RunningTopology`). `submit` makes it."""
 
     def __init__(
@@ -259,7 +259,6 @@ class SparkTopology(TopologyHandle):
         self._hand_over: StateHandOver | None = None
         self._drivers_table = False
         self._reads_state = False
-        self._server: Server | None = None
         self._kept = checkpoint is not None
         self._planned_restarts = 0
         # The workers that have not yet got the rows that their earlier incarnations left open.
@@ -347,8 +346,7 @@ class SparkTopology(TopologyHandle):
 
     def _give_back(self) -> None:
         """Undo a start that failed. Only the new generation stays in the checkpoint."""
-        if self._server is not None:
-            self._server.close()
+        self._close_server()
         if self._acker is not None:
             with contextlib.suppress(Exception):
                 self._acker.stop()
@@ -439,14 +437,6 @@ class SparkTopology(TopologyHandle):
     def source_limits(self) -> Mapping[str, int]:
         """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
         return self._limits.units
-
-    def by_task(self) -> dict[int, TaskCounters]:
-        """Return the counters of each task that has reported."""
-        return self._tally.by_task()
-
-    def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
-        """Return the last errors of each component, the newest first."""
-        return self._tally.errors()
 
     def worker_places(self) -> list[WorkerPlace]:
         """Return where the workers are, in order."""
@@ -594,8 +584,7 @@ class SparkTopology(TopologyHandle):
             self._tidy_up()
             self._tally.stop()
             self._shared_session.tell_end(self._error)
-            if self._server is not None:
-                self._server.close()
+            self._close_server()
             self._ended.set()
 
     def _run_attempts(self) -> None:

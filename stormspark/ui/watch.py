@@ -210,6 +210,8 @@ def watch(
         ended = running.wait(0)
         statistics = running.statistics()
         display.show(speedometer.read(statistics, running.waits_for()))
+        if ended and running.was_killed_by_command:
+            return Ending.INTERRUPTED
         if ended:
             return Ending.IDLE if input_ended else Ending.BY_ITSELF
         if interrupts.count:

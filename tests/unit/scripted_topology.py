@@ -83,6 +83,7 @@ class ScriptedTopology:
     #: What the first batch waits for.
     start = ""
     busy: Sequence[Busy] = ()
+    was_killed_by_command = False
 
     def __init__(
         self,

@@ -42,6 +42,12 @@ def test_a_topology_that_ends_by_itself_is_not_stopped():
     assert notes.shown[-1].seconds == 3.0
 
 
+def test_a_topology_that_a_command_kills_counts_as_interrupted():
+    topology = ScriptedTopology([Moment(0)], ends_at=3.0)
+    topology.was_killed_by_command = True
+    assert watched(topology)[0] is Ending.INTERRUPTED
+
+
 def test_it_is_stopped_when_its_time_is_up():
     topology = ScriptedTopology([Moment(0, emitted=1, pending=1)])
     ending, _ = watched(topology, seconds=5.0)
