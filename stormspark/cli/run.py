@@ -134,8 +134,8 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     output.
     """
     # These streams stay the same while a local topology has replaced `sys.stdout` and `sys.stderr`.
-    stdout, stderr = sys.stderr if run.json_to == "-" else sys.stdout, sys.stderr
-    notes, table = (Console(file=if_read(stream), highlight=False) for stream in (stderr, stdout))
+    stdout, stderr = map(if_read, (sys.stderr if run.json_to == "-" else sys.stdout, sys.stderr))
+    notes, table = (Console(file=stream, highlight=False) for stream in (stderr, stdout))
     notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
     working = run.plan.settings.working_dir if run.engine == "local" else None
     line = ProgressLine(notes, takes_prints=run.engine != "local")
@@ -228,14 +228,15 @@ def tell_exit(code: int, place: CodePlace) -> None:
         f"{place.line}: {place.call}{of} calls os._exit({code}), which ends this program at once, without close, cleanup and "
         f"figures: return, or raise an exception if something is wrong\n"
     )
-    os.write(2, text.encode())
+    with suppress(OSError):  # nobody may read it
+        os.write(2, text.encode())
 
 
 def leave_at_once(code: int) -> NoReturn:
     """End this process now. Python's own end would wait for threads of user code, and call their exit handlers."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            stream.flush()
+            if_read(stream).flush()
     os._exit(code)
 
 
@@ -247,7 +248,7 @@ def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
 def _write_json(statistics: TopologyStatistics, to: str) -> None:
     text = json.dumps(statistics.as_json(), indent=2) + "\n"
     if to == "-":
-        sys.stdout.write(text)
+        print(text, end="", file=if_read(sys.stdout), flush=True)
     else:
         Path(to).write_text(text, encoding="utf-8")
 

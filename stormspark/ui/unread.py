@@ -1,10 +1,11 @@
-"""A stream that may lose its reader: a terminal that closes, or a pipe to ``head`` or ``tee``.
+"""A stream that may lose its reader, or has none: a terminal that closes, a pipe to ``head`` or ``tee``, or ``>&-``.
 
 That is no reason to end a topology, whose components would not be closed. What is written then is lost.
 """
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import suppress
 from typing import Any, TextIO, cast
@@ -12,8 +13,10 @@ from typing import Any, TextIO, cast
 __all__ = ["if_read"]
 
 
-def if_read(stream: TextIO) -> TextIO:
+def if_read(stream: TextIO | None) -> TextIO:
     """Return a stream for the same descriptor. Once a write fails, all that this process writes to the descriptor is lost.
+
+    Python has None for a standard stream that was closed when it started. All that is written to that one is lost.
 
     >>> end_read, end_written = os.pipe()
     >>> stream = if_read(open(end_written, "w"))
@@ -21,8 +24,15 @@ def if_read(stream: TextIO) -> TextIO:
     >>> print("nobody reads this", file=stream, flush=True)
     >>> print("nor that", file=stream, flush=True)
     >>> stream.close()
+    >>> print("without a stream", file=if_read(None), flush=True)
     """
-    return cast("TextIO", _IfRead(stream))
+    return cast("TextIO", _Nowhere() if stream is None else _IfRead(stream))
+
+
+class _Nowhere(io.TextIOBase):
+    def write(self, text: str) -> int:
+        """Lose the text."""
+        return len(text)
 
 
 class _IfRead:

@@ -189,3 +189,14 @@ def test_a_pipe_that_nobody_reads_any_longer_is_no_end(tmp_path, printing):
     process.stdout.close()
     assert ended(process) == 0
     assert (tmp_path / "closed").exists()
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (1, 2)])
+def test_a_program_without_standard_streams_runs_a_topology(tmp_path, printing, closed):
+    """As with ``>&-``. What tasks print is lost, and no error of theirs."""
+    shell = f'exec "$@" {" ".join(f"{number}>&-" for number in closed)}'
+    process = subprocess.Popen(
+        ["sh", "-c", shell, "sh", *printing, "--seconds", "1"], stderr=subprocess.DEVNULL
+    )
+    assert ended(process) == 0
+    assert (tmp_path / "closed").exists()
