@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
@@ -46,15 +46,14 @@ _NEVER = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 class Driver:
     """The driver that uses a checkpoint: a process on a host, and when it started, in the kernel's clock ticks.
 
-    ``id`` is random, so that it also distinguishes two topologies of one process. ``application`` is the id of the Spark
-    application if the cluster starts the driver again when it has failed, as YARN does in cluster mode; otherwise it is empty.
+    ``id`` is random, so that it also distinguishes two topologies of one process. Earlier versions can't read a file with further
+    fields of the driver.
     """
 
     id: str
     host: str
     pid: int
     started: int
-    application: str = ""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -66,6 +65,9 @@ class Control:
 
     ``components`` are the topology's component ids, sorted. ``sources`` are the ids of its source spouts, each with its class,
     in the order of their offsets in Spark's checkpoint. ``sources`` is None for a file that does not list them.
+
+    ``application`` is the id of the driver's Spark application if the cluster starts the driver again when it has failed, as YARN
+    does in cluster mode; otherwise it is empty.
     """
 
     topology: str
@@ -75,6 +77,7 @@ class Control:
     format: int = _FORMAT
     #: None in the files of earlier versions.
     driver: Driver | None = None
+    application: str = ""
 
 
 class ControlFile(Protocol):
@@ -160,7 +163,9 @@ def read_control(file: ControlFile) -> Control | None:
     return None if data is None else _parsed(data, file)
 
 
-def next_generation(file: ControlFile, plan: PhysicalPlan, driver: Driver | None = None) -> Control:
+def next_generation(
+    file: ControlFile, plan: PhysicalPlan, driver: Driver | None = None, application: str = ""
+) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
     A topology counts as another one if it has another name than the topology that ran with this folder before, or if the two
@@ -173,7 +178,9 @@ def next_generation(file: ControlFile, plan: PhysicalPlan, driver: Driver | None
         components = tuple(sorted(plan.components))
         sources = tuple((source.id, source.kind_of_source) for source in plan.sources)
         generation = 0 if before is None else before.generation + 1
-        control = Control(plan.topology, generation, components, sources, driver=driver)
+        control = Control(
+            plan.topology, generation, components, sources, driver=driver, application=application
+        )
         file.write(json.dumps(asdict(control), indent=2).encode() + b"\n")
     return control
 
@@ -244,6 +251,10 @@ def _check_sources(before: Control, plan: PhysicalPlan, file: ControlFile) -> No
         raise CheckpointError(msg)
 
 
+def _driver(fields: dict[str, Any]) -> Driver:
+    return Driver(**{field: fields[field] for field in Driver.__annotations__})
+
+
 def _parsed(data: bytes, file: ControlFile) -> Control:
     try:
         fields = json.loads(data)
@@ -255,7 +266,8 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
             if fields.get("sources") is None
             else tuple((str(id), str(kind)) for id, kind in fields["sources"]),
             int(fields["format"]),
-            None if fields.get("driver") is None else Driver(**fields["driver"]),
+            None if fields.get("driver") is None else _driver(fields["driver"]),
+            str(fields.get("application", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = (

@@ -84,21 +84,34 @@ class Fence:
     ) -> None:
         me = this_process()
         self._file = file
-        self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started, submission.application)
+        self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
         self._count = 0
         self._has_left, self._beating = threading.Event(), threading.Lock()
         with usable(file):
-            before = read_control(file)
-            former = None if before is None else before.driver
-            if former is not None:
-                taken_over = submission.attempt > 1 and former.application != submission.application
-                if (taken_over or _refuses(plan)) and self._lives(former, wait):
-                    raise _taken_over(file, former) if taken_over else _in_use(file, former)
+            former = self._last_driver(plan, wait, submission)
             #: How many drivers this checkpoint has seen before this one.
-            self.generation = next_generation(file, plan, self._me).generation
+            self.generation = next_generation(file, plan, self._me, submission.application).generation
             self._beat()
             if former is not None:
                 file.write_beat(former.id, None)
+
+    def _last_driver(
+        self, plan: PhysicalPlan, wait: Callable[[float], object], submission: Submission
+    ) -> Driver | None:
+        """Return the driver that has the checkpoint, unless that one lives and may not be taken over from."""
+        seen: set[Driver] = set()
+        while True:
+            before = read_control(self._file)
+            former = None if before is None else before.driver
+            if before is None or former is None or former in seen:
+                return former
+            taken_over = submission.attempt > 1 and before.application != submission.application
+            if not (taken_over or _refuses(plan)):
+                return former
+            if self._lives(former, wait):
+                raise _taken_over(self._file, former) if taken_over else _in_use(self._file, former)
+            # Another driver may have taken over meanwhile.
+            seen.add(former)
 
     def check(self) -> None:
         """Raise `FencedError` if another driver has taken over. Raises OSError if the control file can't be read."""

@@ -32,6 +32,7 @@ def test_generations_count_up(tmp_path):
         "sources": [],
         "format": 1,
         "driver": None,
+        "application": "",
     }
 
 

@@ -59,8 +59,8 @@ def test_of_two_drivers_that_start_at_once_one_is_fenced_off(file, monkeypatch):
     """Both read the same generation."""
     fences = []
 
-    def late(file, plan, driver):
-        control = next_generation(file, plan, driver)
+    def late(file, plan, driver, application):
+        control = next_generation(file, plan, driver, application)
         if not fences:
             fences.append(None)
             fences[0] = Fence(file, plan)
@@ -184,6 +184,34 @@ def test_an_attempt_of_yarn_does_not_take_over_from_an_application_that_was_subm
     second.check()
     second.leave()
     assert Fence(file, plan(), never, submission=Submission("first", 3)).generation == 2
+
+
+def test_a_driver_that_takes_over_while_an_attempt_waits_whether_another_lives_is_not_taken_over_from(
+    file, tmp_path
+):
+    Fence(file, plan(), submission=Submission("first", 1))
+    Fence(file, plan(), never, submission=Submission("second", 1))
+    elsewhere(tmp_path)
+    third = []
+
+    def wait(seconds):
+        if not third:
+            third.append(Fence(file, plan(), never, submission=Submission("third", 1)))
+
+    with pytest.raises(FencedError):
+        Fence(file, plan(), wait, submission=Submission("first", 2))
+    third[0].check()
+
+
+def test_drivers_of_other_versions_can_read_the_control_file(file, tmp_path):
+    """Earlier ones take all fields of a driver as they are. Later ones may write more of them."""
+    Fence(file, plan(), submission=Submission("first", 1))
+    control = tmp_path / "stormspark" / "control.json"
+    fields = json.loads(control.read_text())
+    assert fields["driver"].keys() == {"id", "host", "pid", "started"}
+    fields["driver"]["mood"] = "good"
+    control.write_text(json.dumps(fields))
+    assert Fence(file, plan()).generation == 1
 
 
 def test_an_attempt_of_yarn_goes_on_at_once_after_an_earlier_one(file, tmp_path):
