@@ -12,10 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
+from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.spark_options import local_path
 from stormspark.launcher import is_url
 from stormspark.working_folder import SHIPPED_PROJECT
@@ -58,19 +59,20 @@ def environment_archive(
     if given is None:
         return None
     location, mark, name = (given, "", "") if os.path.exists(given) else given.rpartition("#")
-    if not mark:
-        location, name = given, _NAME
+    if not mark or ("/" in name and not is_url(given)):  # a folder on the way may have # in its name
+        location, mark, name = given, "", _NAME
     archive = EnvironmentArchive(location, name)
     msg = None
     if mark and (re.fullmatch(r"[\w.-]+", name) is None or name in (".", "..", SHIPPED_PROJECT)):
         msg = f"{name!r} is no name for the folder of an environment: give letters, digits, - and _ after the #, such as #env"
     elif (path := archive.file) is not None and not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
+        what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"
         msg = f"{location} {what} on this host, as seen from {os.getcwd()}: give an archive, made by venv-pack or conda-pack"
     elif not _path_of(location).lower().endswith(_UNPACKED):
-        msg = (
-            f"Spark unpacks no {location}, only {', '.join(_UNPACKED)}: pack the environment as one of these"
-        )
+        shown = without_secrets([location])[0]  # a URL may have a password or a key
+        msg = f"Spark unpacks no {shown}, only {', '.join(_UNPACKED)}: pack the environment as one of these"
+    elif is_url(location) and (wrong := re.search(r"[\s#]", location)) is not None:
+        msg = f"a URL has no {wrong[0]!r} before the name of the folder: write {quote(wrong[0])}"
     if msg is not None:
         raise click.BadParameter(msg)
     return archive
@@ -141,6 +143,6 @@ def _names(path: Path, found: _Contents) -> Generator[str]:
     with tarfile.open(path, "r:" if path.suffix.lower() == ".tar" else "r:gz") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
-            if name == "pyvenv.cfg" and (file := archive.extractfile(member)) is not None:
+            if name == "pyvenv.cfg" and member.isreg() and (file := archive.extractfile(member)) is not None:
                 found.system_too = _SYSTEM_TOO.search(file.read()) is not None
             yield f"{name}/" if member.isdir() else name

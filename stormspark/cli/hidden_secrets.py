@@ -15,8 +15,9 @@ _NAME = (
 _TELLS = re.compile(_NAME, re.IGNORECASE)
 #: The name of a secret, and the sign between it and its value: in assignments, properties of Java, JSON, and the query of a URL.
 _ASSIGNED = re.compile(rf"(?:{_NAME})[^\s=:]*\s*[=:]|[?&]sig=", re.IGNORECASE)
-#: A URL with a user's password. Oracle's URLs have them with a slash.
-_URL = re.compile(r"://[^\s@/]*:[^\s@]*@|:thin:[^\s@/]+/[^\s@]+@", re.IGNORECASE)
+#: A URL with a user's password. Oracle's URLs have them with a slash. In URLs of HTTP, the user may be a token; in those of
+#: storage, it may be a container.
+_URL = re.compile(r"://[^\s@/]*:[^\s@]*@|https?://[^\s@/]+@|:thin:[^\s@/]+/[^\s@]+@", re.IGNORECASE)
 _HIDDEN = "***"
 
 
@@ -27,6 +28,8 @@ def without_secrets(parts: Sequence[str]) -> list[str]:
     ['--conf', 'spark.hadoop.fs.s3a.secret.key=***', 'run', '-c', 'my.password=***', '-c', 'n=1']
     >>> without_secrets(["--repositories", "https://me:x@host/maven", "--arg", "--token", "--arg", "x", "--name", "flow"])
     ['--repositories', '***', '--arg', '--token', '--arg', '***', '--name', 'flow']
+    >>> without_secrets(["--archives", "a.zip#a,https://ghp_x@host/env.tar.gz", "--jars", "abfss://container@account/a.jar"])
+    ['--archives', '***', '--jars', 'abfss://container@account/a.jar']
     """
     found: list[str] = []
     for at, part in enumerate(parts):

@@ -142,7 +142,8 @@ def _why_not_shipped(file: Path, project: Path) -> str | None:
         target, here = file.resolve(), project.resolve()
         if not target.is_relative_to(here):
             return _OUTSIDE
-        if any(part.startswith(".") and is_secret(part) for part in target.relative_to(here).parts):
+        parts = target.relative_to(here).parts
+        if any(part.startswith(".") for part in parts) and any(map(is_secret, parts)):
             return _HIDDEN_SECRET
     return None if os.access(file, os.R_OK) else _UNREADABLE_FILE
 

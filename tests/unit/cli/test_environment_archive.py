@@ -129,3 +129,30 @@ def test_an_archive_with_the_folder_around_it_and_one_that_is_cut_off(here):
     assert code == 2 and "cut.tar.gz can't be unpacked (" in said and "): pack the environment again" in said
     (here / "empty.tar.gz").touch()
     assert "empty.tar.gz can't be unpacked (empty file)" in submitted(str(here / "empty.tar.gz"))[1]
+
+
+@pytest.mark.parametrize("target", ["gone", "pyvenv.cfg"])
+def test_a_link_in_an_archive_is_not_followed(here, target):
+    """Neither one to nowhere, nor one to itself."""
+    path = here / "env.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        link = tarfile.TarInfo("pyvenv.cfg")
+        link.type, link.linkname = tarfile.SYMTYPE, target
+        archive.addfile(link)
+        for name in COMPLETE:
+            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+    assert submitted(str(path))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("s3a://me:geheim@bucket/env.rar", "Spark unpacks no ***, only .tar.gz"),
+        ("hdfs:///env.tar.gz#a#b", "a URL has no '#' before the name of the folder: write %23"),
+        ("hdfs:///an env.tar.gz", "a URL has no ' ' before the name of the folder: write %20"),
+        ("a#b/env.tar.gz", "a#b/env.tar.gz does not exist on this host"),
+        ("/dev/null", "/dev/null is no file on this host"),
+    ],
+)
+def test_odd_names_are_told_by_what_is_wrong_and_without_passwords(here, given, said):
+    assert said in submitted(given)[-1]

@@ -285,13 +285,14 @@ def test_secrets_are_not_printed_and_files_with_secrets_are_named(project, home,
 def test_folders_of_secrets_are_named_and_links_out_of_the_project_are_not_followed(project, home, tmp_path):
     """Nobody who ships a link means to send a file of /etc, or of somebody's home, to all hosts."""
     for name in ("secrets/db.txt", "secrets/mail/a.txt", "id_rsa.old", "prod.env", "client_secret_1.json", "a.key", "b.key",
-                 ".aws/credentials", ".env"):  # fmt: skip
+                 ".aws/credentials", ".env", ".config/gcloud/credentials.db"):  # fmt: skip
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).touch()
     (tmp_path / "outside").write_text("mine alone")
     for name, target in (
         ("notes.txt", tmp_path / "outside"),
         ("mine.txt", project / ".env"),
+        ("data.txt", project / ".config" / "gcloud" / "credentials.db"),
         ("flow.yaml", "flow.py"),
     ):
         (project / name).symlink_to(target)  # fmt: skip
@@ -299,12 +300,14 @@ def test_folders_of_secrets_are_named_and_links_out_of_the_project_are_not_follo
     code, _, said = submitted("flow.py", *YARN, "--staging", str(staging), "--dry-run")
     with zipfile.ZipFile(staging / "project.zip") as archive:
         names = archive.namelist()
-    assert code == 0 and "flow.yaml" in names and not {"notes.txt", "mine.txt", ".env"} & set(names)
+    assert (
+        code == 0 and "flow.yaml" in names and not {"notes.txt", "mine.txt", "data.txt", ".env"} & set(names)
+    )
     assert (
         "every host gets a.key, b.key, client_secret_1.json, id_rsa.old, prod.env, ..., which may be" in said
     )
     assert "Warning: links that lead out of the project are not shipped: notes.txt" in said
-    assert "secrets whose names begin with a dot are not shipped: .aws, .env, mine.txt" in said
+    assert "secrets whose names begin with a dot are not shipped: .aws, .env, data.txt, mine.txt" in said
 
 
 def test_a_submission_that_fails_leaves_no_folder(project, home, tmp_path, monkeypatch):
