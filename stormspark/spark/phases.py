@@ -69,7 +69,8 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """Count a pause after the batch, and return it as a figure. The pause does not count as part of `between`."""
-        assert self._ended is not None
-        self._ended += seconds
+        """Count a pause after the batch or between its rounds, and return it as a figure. It counts as part of no other phase."""
+        self._began += seconds
+        if self._ended is not None:
+            self._ended += seconds
         return {"pause": seconds}

@@ -249,6 +249,10 @@ class QueryRun:
         """Record where the batch's time went. If nothing happens, wait a little before the next batch."""
         now = time.monotonic()
         self.tally.add_phases(self._phases.end(now, self.query))
+        self._pause(now, idle=idle, at_rest=at_rest)
+
+    def _pause(self, now: float, *, idle: bool, at_rest: bool) -> None:
+        """Wait a little before the next batch or round, if nothing has happened."""
         pause = self._pacing.pause_after(now, idle=idle, at_rest=at_rest)
         ends = self.end_of_input is not None and self.end_of_input.is_near
         if pause and not ends and not (self.stop_wanted.is_set() or self.new_limits):
@@ -271,6 +275,13 @@ class QueryRun:
         while prolonging.wanted and not self._ends_here():
             number += 1
             reported = False
+            # The waiting rows may be those of a deactivated spout, and rounds in which nothing happens would use all the CPU.
+            self._pause(
+                time.monotonic(),
+                idle=all(report.idle for report in reports),
+                at_rest=all(report.at_rest for report in reports),
+            )
+            self.stirred.clear()
             reports = self._plain_round(number, report_to_acker=False)
         while self._goes_on_for_held_spouts(began, reports):
             number += 1

@@ -51,8 +51,9 @@ def test_phases_of_a_batch_add_up_and_a_pause_is_none_of_them() -> None:
     assert phases.paused(0.5) == {"pause": 0.5}
     phases.begin(2.75)
     phases.add_round(1.0, 0.25, 0.0)
+    assert phases.paused(2.0) == {"pause": 2.0}
     phases.add_round(0.5, 0.5, 0.0)
-    found = phases.end(4.5, None)
+    found = phases.end(6.5, None)
     assert found == {"exchanges": 0.75, "workers": 0.75, "commit": 0.25, "between": 0.25}
     assert sum(found.values()) == 4.5 - 2.75 + 0.25
 

@@ -210,6 +210,28 @@ def test_a_batch_in_which_nothing_happens_ends_although_a_spout_is_held(
     assert len(run.asked) == 1
 
 
+def test_rounds_in_which_nothing_happens_are_paced_although_their_batch_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """B13: a deactivated spout keeps its rows, and the batch can't end. Spark would be asked for rounds without a break."""
+    run = rounds(monkeypatch)
+    run.idle = True
+    prolonging = MagicMock(stalled=True, wanted=True)
+    pauses: list[float] = []
+
+    def observe(reports: object) -> None:
+        prolonging.wanted = len(run.asked) < 4
+
+    prolonging.observe.side_effect = observe
+    monkeypatch.setattr(run, "_prolonging", prolonging)
+    monkeypatch.setattr(run.stirred, "wait", pauses.append)
+    run.batch(run.frames(), 1)
+    assert len(pauses) == 2, (
+        "between four rounds, but not after the first one, before which something happened"
+    )
+    assert all(pauses)
+
+
 def test_a_topology_that_is_to_stop_completes_what_spouts_emitted_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
