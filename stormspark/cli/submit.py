@@ -183,7 +183,7 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
     for key, value in sorted(conf.items()):
         if key != "spark.master":
             parts += ["--conf", f"{key}={value}"]
-    return [*parts, str(program), "run", *wanted.arguments]
+    return [*parts, _location(program), "run", *wanted.arguments]
 
 
 def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
@@ -258,7 +258,7 @@ def _logs_as_somebody_says(wanted: Submission) -> bool:
 
 
 def _location(path: Path) -> str:
-    """Return a file as Spark reads it in a list. Spark takes an entry for a URL, and a comma for the end of an entry."""
+    """Return a file as Spark reads it, also in a list. Spark takes it for a URL, and a comma for the end of an entry."""
     return str(path) if quote(str(path)) == str(path) else path.absolute().as_uri().replace(",", "%2C")
 
 

@@ -254,16 +254,17 @@ def test_a_project_that_is_too_large_names_its_largest_files(project, home, monk
 
 
 def test_names_with_spaces_and_umlauts(project, home, tmp_path):
-    """Spark would take a space in an archive's path for the end of all that it knows of URLs."""
+    """Spark would take a space in an archive's path for the end of all that it knows of URLs, and # for the end of a path."""
     (project / "Grüße").mkdir()
     (project / "Grüße" / "an alle, und.txt").touch()
-    staging = tmp_path / "bühne, eins"
+    staging = tmp_path / "bühne, #1"
     code, printed, said = submitted("flow.py:build", *YARN, "--staging", str(staging), "--dry-run")
     assert code == 0, said
     words = shlex.split(printed)
-    place = f"{tmp_path.as_uri()}/b%C3%BChne%2C%20eins"
+    place = f"{tmp_path.as_uri()}/b%C3%BChne%2C%20%231"
     assert words[words.index("--archives") + 1] == f"{place}/project.zip#{SHIPPED_PROJECT}"
     assert words[words.index("--py-files") + 1] == f"{place}/modules.zip"
+    assert words[words.index("run") - 1] == f"{place}/stormspark_job.py"
     with zipfile.ZipFile(staging / "project.zip") as archive:
         assert "Grüße/an alle, und.txt" in archive.namelist()
 
