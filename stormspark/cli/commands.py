@@ -230,8 +230,8 @@ _ELSEWHERE = {
     "stop": "`stormspark kill NAME` ends a topology, after its message timeout or the seconds of -w",
     "rebalance": "run the topology again with the same --checkpoint, and with other --workers or parallelism",
     **dict.fromkeys(
-        ("tail", "logs", "logviewer", "remove_logs"),
-        "`stormspark run` prints the folder of the topology's logs at its end",
+        ("logviewer", "remove_logs"),
+        "`stormspark logs NAME` prints the folder of a topology's logs, and `stormspark tail NAME` follows them",
     ),
     **dict.fromkeys(("nimbus", "supervisor", "pacemaker", "ui", "drpc", "dev-zookeeper"), _NO_DAEMONS),
     **dict.fromkeys(
@@ -951,6 +951,37 @@ def deactivate(name: str, as_json: bool) -> None:
     from stormspark.cli.operate import ask
 
     click.get_current_context().exit(ask(name, "deactivate", "{} is inactive", as_json=as_json))
+
+
+@main.command()
+@_topology_by_name
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_refusing
+def logs(name: str, as_json: bool) -> None:
+    """Print the folder with the logs of the topology NAME on this host, and its files. The topology may have ended."""
+    from stormspark.cli.logs import print_logs
+
+    click.get_current_context().exit(print_logs(name, as_json=as_json))
+
+
+@main.command()
+@_topology_by_name
+@click.argument("task", metavar="[COMPONENT|COMPONENT[TASK]]", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until Ctrl-C.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many lines of each file.",
+)
+@_refusing
+def tail(name: str, task: str | None, follow: bool, lines: int) -> None:
+    """Show the last lines of logs of the topology NAME on this host: of a component, of one of its tasks (count[0]), or all."""
+    from stormspark.cli.logs import tail as show_tail
+
+    show_tail(name, task, lines, follow=follow)
 
 
 class _Planning:
