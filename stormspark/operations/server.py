@@ -165,6 +165,7 @@ class Server:
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="warning",
             access_log=False,
         )
         self._server = uvicorn.Server(config)
