@@ -29,10 +29,13 @@ _BASE = {
     "click": "8.1",
     "cloudpickle": "3.0",
     "greenlet": "3.1",
+    "httpx": "0.27",
     "msgspec": "0.19",
     "numpy": "2.1",
     "pyyaml": "6.0",
     "rich": "13.7",
+    "starlette": "0.40",
+    "uvicorn": "0.30",
 }
 #: What topologies need on Spark, if it is installed there.
 _WITH_SPARK = {"deltalake": "1.6", "pandas": "2.2", "pyarrow": "18"}
