@@ -487,8 +487,7 @@ def submit(
         environment_archive,
         plan.topology,
     )
-    if not dry_run:
-        spark.require_master(master)
+    spark.require_master(master, must_answer=not dry_run)
     click.get_current_context().exit(submit_project(wanted, staging, dry_run=dry_run))
 
 

@@ -63,7 +63,9 @@ def environment_archive(
         location, mark, name = given, "", _NAME
     archive = EnvironmentArchive(location, name)
     msg = None
-    if mark and (re.fullmatch(r"[\w.-]+", name) is None or name in (".", "..", SHIPPED_PROJECT)):
+    if name == SHIPPED_PROJECT:
+        msg = f"{name} is the folder in which executors have the project: give the environment another name, such as #env"
+    elif mark and (re.fullmatch(r"[\w.-]+", name) is None or name in (".", "..")):
         msg = f"{name!r} is no name for the folder of an environment: give letters, digits, - and _ after the #, such as #env"
     elif (path := archive.file) is not None and not path.is_file():
         what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"

@@ -53,6 +53,10 @@ _LOG_LEVEL = "spark.log.level"
 _PACKAGES = ("stormspark", "pandas", "pyarrow")
 #: Where a submission from here to Kubernetes puts the project.
 _UPLOADS = "spark.kubernetes.file.upload.path"
+#: The image of the pods on Kubernetes. There may be another one for the driver, and another one for executors.
+_IMAGE = "spark.kubernetes.container.image"
+#: Each may name the folder in which Spark finds YARN.
+_YARN_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,9 @@ class Submission:
     name: str = "stormspark"
 
 
-def check(wanted: Submission) -> None:
+def check(wanted: Submission, *, is_sent: bool) -> None:
     """Raise `click.UsageError` for what Spark or the cluster would refuse only later, and for settings that options contradict.
+    A command that is only printed may be for another host, so this host need not know the cluster unless ``is_sent``.
 
     Warn of what a restart would lack.
     """
@@ -87,9 +92,11 @@ def check(wanted: Submission) -> None:
         if (other := wanted.conf.get(key, value)) != value:
             msg = f"-c {key}={other} contradicts {option} {value}: give {option} {other} alone"
             raise click.UsageError(msg)
+    msg, place = _why_no_cluster(wanted, is_sent=is_sent) or "", wanted.checkpoint
+    if msg:
+        raise click.UsageError(msg)
     if not wanted.in_cluster:
         return
-    msg, place = "", wanted.checkpoint
     if wanted.master.startswith("spark://"):
         msg = (
             "a standalone cluster of Spark starts no drivers in Python (--deploy-mode cluster): use --deploy-mode client, on a "
@@ -114,6 +121,27 @@ def check(wanted: Submission) -> None:
     msg = msg or _why_no_driver(wanted) or ""
     if msg:
         raise click.UsageError(msg)
+
+
+def _why_no_cluster(wanted: Submission, *, is_sent: bool) -> str | None:
+    """Return what is missing without which Spark can't ask the cluster for anything. Spark says so in a trace of Java's stack."""
+    if wanted.master.startswith("k8s://"):
+        sides = ("driver", "executor") if wanted.in_cluster else ("executor",)
+        keys = {**wanted.defaults, **wanted.conf}
+        if _IMAGE in keys or all(f"spark.kubernetes.{side}.container.image" in keys for side in sides):
+            return None
+        return (
+            f"Kubernetes starts pods from an image, and none is named: give -c {_IMAGE}=IMAGE, with Spark and a Python of this "
+            f"version in it (deploy/kubernetes/Dockerfile makes one)"
+        )
+    if not is_sent or wanted.master != "yarn" or any(os.environ.get(name) for name in _YARN_FOLDERS):
+        return None
+    if Path(_conf_folder(), "spark-env.sh").exists():
+        return None  # it may name the folder
+    return (
+        f"Spark finds YARN by the files of a folder that {_YARN_FOLDERS[0]} names, and it names none: set it to the folder with "
+        f"the cluster's core-site.xml and yarn-site.xml, such as export {_YARN_FOLDERS[0]}=/etc/hadoop/conf"
+    )
 
 
 def _why_no_driver(wanted: Submission) -> str | None:
@@ -188,7 +216,7 @@ def command(wanted: Submission, packed: Packed, program: Path) -> list[str]:
 
 def submit(wanted: Submission, staging: str | None, *, dry_run: bool) -> int:
     """Pack the project, print the command and what it ships, and run it. Return the exit code of ``spark-submit``."""
-    check(wanted)
+    check(wanted, is_sent=not dry_run)
     name = f"stormspark-submit-{token_hex(8)}"
     folder = Path(staging or Path(tempfile.gettempdir(), name)).absolute()
     driver = folder / f"{name}.pid"
@@ -251,10 +279,14 @@ def _logs_as_somebody_says(wanted: Submission) -> bool:
     """
     options = [os.environ.get("SPARK_SUBMIT_OPTS", "")]
     options += [one.get("spark.driver.extraJavaOptions", "") for one in (wanted.defaults, wanted.conf)]
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(_spark_submit()).parents[1] / "conf"
     return any("log4j" in one for one in options) or any(
-        Path(folder, f"log4j2.{kind}").exists() for kind in ("properties", "xml", "yaml", "json")
+        Path(_conf_folder(), f"log4j2.{kind}").exists() for kind in ("properties", "xml", "yaml", "json")
     )
+
+
+def _conf_folder() -> Path:
+    """Return the folder in which Spark looks for its own settings."""
+    return Path(os.environ.get("SPARK_CONF_DIR") or Path(_spark_submit()).parents[1] / "conf")
 
 
 def _location(path: Path) -> str:

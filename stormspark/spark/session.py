@@ -320,9 +320,9 @@ def _warn_about_this_host() -> None:
             _log.warning("%s", result)
 
 
-def require_master(master: str) -> None:
-    """Raise `UnsupportedEnvironmentError` if Spark knows no such master, or if no master of a standalone cluster answers. Spark
-    itself would take much longer to say so.
+def require_master(master: str, *, must_answer: bool = True) -> None:
+    """Raise `UnsupportedEnvironmentError` if Spark knows no such master, or if no master of a standalone cluster answers that
+    ``must_answer``. Spark itself would take much longer to say so.
     """
     if "://" not in master and _MASTER.fullmatch(master) is None:
         kind, bracket, rest = master.partition("[")
@@ -330,7 +330,7 @@ def require_master(master: str) -> None:
         meant = f"; did you mean {close[0]}{bracket}{rest}?" if close else ""
         msg = f"Spark has no master {master!r}: it is local[N], local-cluster[...], yarn, spark://HOST:PORT or k8s://...{meant}"
         raise UnsupportedEnvironmentError(msg)
-    if not master.startswith("spark://"):
+    if not master.startswith("spark://") or not must_answer:
         return
     problems = []
     for place in master.removeprefix("spark://").split(","):
@@ -409,6 +409,9 @@ def _said_at_its_end(log: Path, since: int) -> str:
     ends = re.findall(r'^(?:Exception in thread "main"|Error:) (.+)$', said, re.MULTILINE)
     # Spark's UI ends the JVM if all its ports are taken, and says no more than this.
     ends += re.findall(r"^java\.net\.BindException: (.+: Service '.+' failed after .+)$", said, re.MULTILINE)
+    if ends and ": " not in ends[-1]:
+        # Such as java.lang.ExceptionInInitializerError, which says nothing: the last cause does.
+        ends += re.findall(r"^Caused by: (.+)$", said[said.rindex(ends[-1]) :], re.MULTILINE)
     return ends[-1] if ends else ""
 
 

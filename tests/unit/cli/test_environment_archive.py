@@ -75,7 +75,7 @@ def test_a_url_and_a_name_are_taken_as_spark_takes_them(here):
         ("../home", "../home is a folder on this host"),
         ("hdfs://name/env.tar.gz#a/b", "'a/b' is no name for the folder of an environment: give letters, digits"),
         ("hdfs://name/env.tar.gz#", "'' is no name for the folder"),
-        ("hdfs://name/env.tar.gz#stormspark-project", "'stormspark-project' is no name for the folder"),
+        ("hdfs://name/env.tar.gz#stormspark-project", "stormspark-project is the folder in which executors have the project"),
         ("hdfs://name/env.tar.bz2", "Spark unpacks no hdfs://name/env.tar.bz2, only .tar.gz, .tgz, .tar, .zip, .jar"),
     ],
 )  # fmt: skip

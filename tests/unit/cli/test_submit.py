@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -54,8 +55,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("ARGUMENTS", str(tmp_path / "arguments"))
     for name in ("SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "SPARK_EXECUTOR_MEMORY", "SPARK_EXECUTOR_CORES"):
         monkeypatch.delenv(name, raising=False)
-    for check in ("require_java", "require_master"):
-        monkeypatch.setattr(spark, check, lambda *_: None)
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop/conf")
+    monkeypatch.setattr(spark, "require_java", lambda: None)
+    monkeypatch.setattr("socket.create_connection", lambda *_, **__: SimpleNamespace(close=lambda: None))
     return program.parents[1]
 
 
@@ -66,7 +68,8 @@ def submitted(*arguments: str) -> tuple[int, str, str]:
 
 OVERHEAD = "spark.executor.memoryOverhead"
 KUBERNETES = ("--master", "k8s://https://host:6443", "--deploy-mode", "cluster", "--checkpoint", "s3a://flow",
-              "-c", "spark.kubernetes.file.upload.path=s3a://submitted")  # fmt: skip
+              "-c", "spark.kubernetes.file.upload.path=s3a://submitted",
+              "-c", "spark.kubernetes.container.image=flow:1")  # fmt: skip
 YARN = ("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "hdfs:///flow")
 
 
@@ -181,7 +184,7 @@ def test_what_is_shipped_for_all_programs_is_shipped_too(project, home):
     (home / "conf" / "spark-defaults.conf").write_text(
         f"{lines}spark.kubernetes.file.upload.path s3a://b/c\n"
     )
-    code, printed, said = submitted("flow.py", *KUBERNETES[:-2], "--dry-run")
+    code, printed, said = submitted("flow.py", *KUBERNETES[:6], *KUBERNETES[8:], "--dry-run")
     words = shlex.split(printed)
     assert code == 0, said
     assert words[words.index("--py-files") + 1].endswith("/modules.zip,hdfs:///all.zip")
@@ -223,7 +226,11 @@ def test_a_streamparse_project_is_shipped_whole_with_both_folders_of_modules(hom
         (("--master", "local[2]", "--deploy-mode", "cluster"), "has no cluster to start the driver on"),
         (("--master", "yarn", "--deploy-mode", "cluster", "--checkpoint", "kept"), "give a URL that the cluster can write to"),
         ((*YARN, "--project", "data"), "is not in the project"),
-        (("--master", "k8s://https://host:6443", "--deploy-mode", "cluster"), "-c spark.kubernetes.file.upload.path="),
+        ((*KUBERNETES[:6], *KUBERNETES[8:]), "-c spark.kubernetes.file.upload.path="),
+        (KUBERNETES[:8], "none is named: give -c spark.kubernetes.container.image=IMAGE"),
+        ((*KUBERNETES[:8], "-c", "spark.kubernetes.driver.container.image=flow:1"), "none is named"),
+        (("--master", "k8s://https://host:6443"), "none is named"),
+        (("--master", "yran", "--dry-run"), "did you mean yarn?"),
         (("--deploy-mode", "cluster"), "Missing option '--master'"),
     ],
 )  # fmt: skip
@@ -231,6 +238,25 @@ def test_what_a_cluster_would_refuse_is_told_before_anything_is_sent(project, ho
     code, _, said = submitted("flow.py", *options)
     assert code == 2 and words in said.replace("│", ""), said
     assert not (tmp_path / "arguments").exists()
+
+
+def test_without_the_files_of_yarn_nothing_is_sent_to_it(project, home, monkeypatch, tmp_path):
+    """The command may be printed for another host."""
+    monkeypatch.delenv("HADOOP_CONF_DIR")
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
+    code, _, said = submitted("flow.py", *YARN)
+    assert code == 2 and "such as export HADOOP_CONF_DIR=/etc/hadoop/conf" in said, said
+    assert not (tmp_path / "arguments").exists()
+    assert submitted("flow.py", *YARN, "--dry-run")[0] == 0
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-env.sh").touch()  # which may set the variable
+    assert submitted("flow.py", *YARN)[0] == 3
+
+
+def test_on_kubernetes_driver_and_executors_may_have_images_of_their_own(project, home):
+    images = [f"-cspark.kubernetes.{side}.container.image=flow:1" for side in ("executor", "driver")]
+    assert submitted("flow.py", *KUBERNETES[:-2], *images, "--dry-run")[0] == 0
+    assert submitted("flow.py", "--master", "k8s://https://host:6443", images[0], "--dry-run")[0] == 0
 
 
 def test_a_topology_that_cannot_run_is_told_before_anything_is_sent(project, home, tmp_path):

@@ -91,6 +91,11 @@ def test_what_spark_submit_says_before_its_jvm_runs(monkeypatch, tmp_path):
         f"ERROR SparkUI: Failed to bind SparkUI\njava.net.BindException: {taken}\n\tat a.B(C.java:1)\n"
     )
     assert _said_at_its_end(log, 0) == taken
+    log.write_text(
+        'Caused by: an.Earlier: one\nException in thread "main" java.lang.ExceptionInInitializerError\n\tat a.B(C.java:1)\n'
+        "Caused by: java.net.SocketException: No network interfaces configured\n\tat a.B(C.java:1)\n\t... 9 more\n"
+    )
+    assert _said_at_its_end(log, 0) == "java.net.SocketException: No network interfaces configured"
 
 
 def test_an_old_spark():
