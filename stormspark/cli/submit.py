@@ -139,8 +139,8 @@ def _why_no_cluster(wanted: Submission, *, is_sent: bool) -> str | None:
     if Path(_conf_folder(), "spark-env.sh").exists():
         return None  # it may name the folder
     return (
-        f"Spark finds YARN by the files of a folder that {_YARN_FOLDERS[0]} names, and it names none: set it to the folder with "
-        f"the cluster's core-site.xml and yarn-site.xml, such as export {_YARN_FOLDERS[0]}=/etc/hadoop/conf"
+        f"Spark needs the cluster's core-site.xml and yarn-site.xml to find YARN, and {' and '.join(_YARN_FOLDERS)} are not set: "
+        f"set one to the folder with these files, such as export {_YARN_FOLDERS[0]}=/etc/hadoop/conf"
     )
 
 

@@ -75,7 +75,9 @@ _log = logging.getLogger(__name__)
 #: How long a master of a standalone cluster may take to accept a connection.
 _MASTER_SECS = 5.0
 
-_MASTER = re.compile(r"local|local\[.*\]|local-cluster\[.*\]|yarn")
+_MASTER = re.compile(
+    r"local|local\[(\d+|\*)(\s*,\s*\d+)?\]|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn"
+)
 
 #: Settings that Spark's JVM writes out when it starts: patterns as files, packages as jars.
 _LISTS_OF_FILES = {PACKAGES, "spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles"}
@@ -327,7 +329,7 @@ def require_master(master: str, *, must_answer: bool = True) -> None:
     if "://" not in master and _MASTER.fullmatch(master) is None:
         kind, bracket, rest = master.partition("[")
         close = difflib.get_close_matches(kind, ("local", "local-cluster", "yarn"), 1)
-        meant = f"; did you mean {close[0]}{bracket}{rest}?" if close else ""
+        meant = f"; did you mean {close[0]}{bracket}{rest}?" if close and close[0] != kind else ""
         msg = f"Spark has no master {master!r}: it is local[N], local-cluster[...], yarn, spark://HOST:PORT or k8s://...{meant}"
         raise UnsupportedEnvironmentError(msg)
     if not master.startswith("spark://") or not must_answer:

@@ -52,6 +52,9 @@ def test_a_master_that_spark_does_not_know_is_told_before_spark_starts() -> None
         UnsupportedEnvironmentError, match=r"no master 'foo': it is local\[N\].*k8s://\.\.\.$"
     ):
         require_master("foo")
+    for wrong in ("local[x]", "local[2", "local-cluster[2,1]"):
+        with pytest.raises(UnsupportedEnvironmentError, match=r"k8s://\.\.\.$"):
+            require_master(wrong)
     for known in (
         "local",
         "local[*]",
