@@ -20,6 +20,7 @@ __all__ = [
     "DATABRICKS",
     "SPARK_SUBMIT",
     "in_databricks",
+    "is_checkpoint",
     "is_url",
     "on_databricks",
     "only_by_spark",
@@ -74,6 +75,15 @@ def is_url(location: str) -> bool:
     [True, True, True, True, False, False, False]
     """
     return re.match(r"\w[\w+.-]+:", location) is not None
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a user has named a topology by its checkpoint folder: a path or a URL with a slash, or a folder that is here.
+
+    >>> [is_checkpoint(name) for name in ("words", "checkpoints/words", "hdfs:///checkpoints/words")]
+    [False, True, True]
+    """
+    return "/" in name or Path(name, "stormspark").is_dir()
 
 
 def in_databricks(location: str) -> str:

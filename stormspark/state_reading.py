@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from stormspark.launcher import in_databricks, on_databricks
+from stormspark.launcher import in_databricks, is_checkpoint, on_databricks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def _objects(values: list[Any]) -> Any:
 def state_table_of(topology: str | Path) -> str:
     """Return where the state table is, for a checkpoint folder or the name of a topology. Raises `TopologyNotAliveError`."""
     location = str(topology)
-    if "/" not in location and not Path(location, "stormspark").is_dir():
+    if not is_checkpoint(location):
         from stormspark.spark.whereabouts import Whereabouts
 
         location = Whereabouts.read(location).checkpoint

@@ -628,7 +628,7 @@ def pending(
     as_json: bool,
     conf: dict[str, Any],
 ) -> None:
-    """Show the open tuple trees of the sources of the topology NAME.
+    """Show the open tuple trees of the sources of the topology NAME. NAME may also be its checkpoint folder.
 
     These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
     state of the topology's acker query, so its output is some seconds old. The topology may still run, or have ended.

@@ -15,7 +15,7 @@ from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import open_records
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.session import local_session
-from stormspark.spark.whereabouts import Whereabouts
+from stormspark.spark.whereabouts import checkpoint_of
 
 __all__ = ["read_pending"]
 
@@ -27,13 +27,14 @@ def read_pending(
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]] | None:
     """Return the number of open trees, a tuple (component, task, number of open trees) per task, and the ``most`` oldest trees.
 
+    The topology is a name, or its checkpoint folder if there is no other ``checkpoint``.
     Only trees of sources' rows count, and only if they were open when their batch ended. The checkpoint has no other trees.
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
     local one, with the settings of ``conf``. Returns None if the topology has recorded nothing. Raises `CheckpointError` if the
     checkpoint can't be read.
     """
-    location = checkpoint or Whereabouts.read(topology).checkpoint
+    location = checkpoint or checkpoint_of(topology)
     session = SparkSession.getActiveSession() or local_session(
         2, {**conf, "spark.sql.session.timeZone": "UTC"}
     )

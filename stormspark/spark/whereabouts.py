@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError
+from stormspark.launcher import is_checkpoint
 from stormspark.likely_names import nearest
 from stormspark.private_files import check_private, default_log_folder, make_private, open_private
 
-__all__ = ["Whereabouts"]
+__all__ = ["Whereabouts", "checkpoint_of"]
 
 _NAME = "topology.json"
 
@@ -56,10 +57,15 @@ class Whereabouts:
             known = [file.parent.name for file in path.parent.parent.glob("*/topology.json")]
             meant = nearest(topology, known)
             msg = (
-                f"this user has started no topology {topology!r} on this host: name its checkpoint folder, as NAME or, for "
-                f"`stormspark pending`, by --checkpoint DIR{meant}"
+                f"this user has started no topology {topology!r} on this host: name its checkpoint folder in place of its "
+                f"name{meant}"
             )
             raise TopologyNotAliveError(msg) from None
+
+
+def checkpoint_of(topology: str) -> str:
+    """Return the checkpoint of the last topology of that name, which may itself be a checkpoint. Raises as `Whereabouts.read`."""
+    return topology if is_checkpoint(topology) else Whereabouts.read(topology).checkpoint
 
 
 def _path(topology: str) -> Path:

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from stormspark.errors import TopologyNotAliveError, UnsupportedEnvironmentError
 from stormspark.private_files import make_log_folder
-from stormspark.spark.whereabouts import Whereabouts
+from stormspark.spark.whereabouts import Whereabouts, checkpoint_of
 
 
 @pytest.fixture
@@ -26,8 +26,20 @@ def test_what_is_left_is_found_by_name(left: Whereabouts) -> None:
     left.write()
     left.write()
     assert Whereabouts.read("words") == left
-    with pytest.raises(TopologyNotAliveError, match=r"by --checkpoint DIR; did you mean 'words'\?"):
+    with pytest.raises(
+        TopologyNotAliveError,
+        match=r"name its checkpoint folder in place of its name; did you mean 'words'\?",
+    ):
         Whereabouts.read("wrods")
+
+
+def test_a_checkpoint_may_be_named_itself(left: Whereabouts, monkeypatch: pytest.MonkeyPatch) -> None:
+    left.write()
+    assert checkpoint_of("words") == "/checkpoint"
+    assert checkpoint_of("checkpoints/words") == "checkpoints/words"
+    monkeypatch.chdir(left.log_folder)
+    Path("words", "stormspark").mkdir(parents=True)
+    assert checkpoint_of("words") == "words"
 
 
 @pytest.mark.parametrize("what", ["above", "folder", "file"])
