@@ -187,6 +187,12 @@ def explanation(error: str, python: str) -> str | None:
             f"Spark's executors run Python {other[1]} ({python}), but this program runs Python {mine}"
         )
     not_run = re.search(r'Cannot run program "([^"]+)"[^:]*: (?:error=\d+, )?([^\n]+)', error)
+    if not_run is not None and not_run[1].startswith("./"):
+        return (
+            f"Spark's executors can't run Python as {not_run[1]} ({not_run[2].strip()}): either no archive is unpacked there, "
+            f"or the Python in it is a link to one that their hosts lack. venv-pack makes such a link: install the same "
+            f"Python there, at the same path, or pack the environment with conda-pack, which packs Python, too"
+        )
     if not_run is not None:
         return _set_python(f"Spark's executors can't run Python as {not_run[1]} ({not_run[2].strip()})")
     lacks = re.search(r"No module named '?([\w.]+)'?", error)

@@ -213,6 +213,10 @@ def test_another_python_and_none() -> None:
         in said(error=RuntimeError(other))
     )
     away = 'java.io.IOException: Cannot run program "/nope/python3": error=2, No such file or directory\n\tat java...'
+    archived = 'Cannot run program "./env/bin/python": error=2, No such file or directory'
+    assert "./env/bin/python (No such file or directory): either no archive" in (
+        explanation(archived, "p") or ""
+    )
     assert "can't run Python as /nope/python3 (No such file or directory): set PYSPARK_PYTHON" in said(
         error=RuntimeError(away)
     )
