@@ -23,11 +23,18 @@ run_submitted()
 
 
 def run_submitted() -> None:
-    """Run the command with the arguments of this program."""
+    """Run the command with the arguments of this program. On the user's terminal, its last lines are the topology's own."""
+    is_here = DRIVER_FILE in os.environ
     if file := os.environ.pop(DRIVER_FILE, None):
         with open(f"{file}.new", "w", encoding="ascii") as written:
             written.write(str(os.getpid()))
         os.replace(f"{file}.new", file)
     if os.path.isdir(SHIPPED_PROJECT):
         os.chdir(SHIPPED_PROJECT)
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    finally:
+        if is_here and "stormspark.spark.jvm" in sys.modules:
+            from stormspark.spark.jvm import end_warnings
+
+            end_warnings()

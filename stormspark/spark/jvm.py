@@ -25,13 +25,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-__all__ = ["end_jvms", "log_no_interrupts", "spark_home", "start_jvm", "starts_jvm", "with_temporary_folder"]
+__all__ = [
+    "end_jvms",
+    "end_warnings",
+    "log_no_interrupts",
+    "spark_home",
+    "start_jvm",
+    "starts_jvm",
+    "with_temporary_folder",
+]
 
 _LOOK_SECS = 0.05
 #: A JVM that is told to end may take so long to remove its temporary folders.
@@ -80,6 +89,16 @@ def log_no_interrupts() -> None:
 
 def _is_news(record: logging.LogRecord) -> bool:
     return record.msg != _INTERRUPTED.get(record.name)
+
+
+def end_warnings() -> None:
+    """Let Spark's JVM log nothing more, if it was told to log warnings only. When it ends, it complains by the hundred lines of
+    executors that it ends itself.
+    """
+    context = SparkContext._active_spark_context
+    with contextlib.suppress(PySparkException, Py4JError, OSError):  # the JVM may be dead
+        if context is not None and context.getConf().get("spark.log.level") == "WARN":
+            context.setLogLevel("OFF")
 
 
 def spark_home() -> str:
