@@ -282,10 +282,13 @@ MISTAKES = [
         ["`stormspark run FILE`", "stormspark port"],
         command=("jar", "x.jar", "org.Main"),
     ),
+    # The name is one that nobody gives to a topology: the command would end it.
     Mistake(
-        "a storm command: list", 2, ["a topology runs in the process of `stormspark run`"], command=("list",)
+        "a topology that does not run",
+        2,
+        ["runs no topology 'no-such-words'"],
+        command=("kill", "no-such-words"),
     ),
-    Mistake("a storm command: kill", 2, ["Ctrl-C or SIGTERM"], command=("kill", "words")),
     Mistake("a storm command: rebalance", 2, ["same --checkpoint"], command=("rebalance", "words")),
     Mistake("a sparse command: tail", 2, ["the folder of the topology's logs"], command=("tail", "words")),
     Mistake("a daemon of Storm", 2, ["there are no daemons here"], command=("nimbus",)),
