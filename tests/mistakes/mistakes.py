@@ -290,7 +290,7 @@ MISTAKES = [
         command=("kill", "no-such-words"),
     ),
     Mistake("a storm command: rebalance", 2, ["same --checkpoint"], command=("rebalance", "words")),
-    Mistake("a sparse command: tail", 2, ["the folder of the topology's logs"], command=("tail", "words")),
+    Mistake("a sparse command: remove_logs", 2, ["`stormspark logs NAME`"], command=("remove_logs", "words")),
     Mistake("a daemon of Storm", 2, ["there are no daemons here"], command=("nimbus",)),
     Mistake("figures of a topology", 2, ["stormspark run", "--json OUT"], command=("stats", "words")),
     Mistake("a misspelled option", 2, ["Did you mean"], command=_options("--worker", "2")),
