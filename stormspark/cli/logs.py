@@ -40,7 +40,11 @@ def log_folder(name: str) -> Path:
     if found is None:
         msg = f"the topology {name!r} has no log files: its tasks log to the program that runs it"
         raise TopologyNotAliveError(msg)
-    return check_private(found)
+    try:
+        return check_private(found)
+    except FileNotFoundError:
+        msg = f"the folder {found} with the logs of {name!r} is gone: its driver was killed, and somebody has removed it"
+        raise TopologyNotAliveError(msg) from None
 
 
 def log_files(folder: Path, task: str | None) -> list[Path]:

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
 __all__ = ["Entry", "Registration", "entries", "entry_of", "registry_folder"]
+
+#: A driver that was killed is listed for a week, in seconds.
+_KEPT_SECS = 7 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ def registry_folder() -> Path:
 
 
 class Registration:
-    """The place of one driver in the registry. Making it makes the folder, and removes what dead drivers of the same topology
-    have left. `enter` writes the file.
+    """The place of one driver in the registry. Making it makes the folder, and removes what dead drivers have left: those of the
+    same topology, and those of last week. `enter` writes the file.
 
     Raises `UnsupportedEnvironmentError` if the folder belongs to somebody else, and OSError if it can't be made.
     """
@@ -71,7 +75,7 @@ class Registration:
         self._topology = topology
         folder = make_private(registry_folder())
         for one in entries():
-            if one.topology == topology and not one.lives:
+            if (one.topology == topology or one.began < time.time() - _KEPT_SECS) and not one.lives:
                 one.forget()
         #: The path of the socket, which is short whatever the topology is called.
         self.socket = str(folder / f"{os.getpid()}-{secrets.token_hex(4)}.sock")

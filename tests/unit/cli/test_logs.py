@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from click.testing import CliRunner
 from stormspark.cli import logs, main
 from stormspark.cli.logs import log_files
 from stormspark.errors import TopologyNotAliveError
+from stormspark.operations import registry
+from stormspark.operations.registry import Registration
 from stormspark.worker.host.task_logs import file_name
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(logs, "default_log_folder", lambda: tmp_path)
+    monkeypatch.setattr(registry, "registry_folder", lambda: tmp_path / "registry")
     folder = tmp_path / "words"
     folder.mkdir(mode=0o700)
     for task in ("count[0]", "count[1]", "count[12]", "counter[0]", "a b[0]"):
@@ -59,6 +63,12 @@ def test_the_folder_of_an_ended_topology_and_its_files(folder: Path) -> None:
     assert str(folder) in run("logs", "words")[1]
 
 
+def test_a_driver_that_was_killed_and_whose_logs_are_gone(folder: Path) -> None:
+    Registration("gone").enter("gone-1-1", "spark", time.time(), None, str(folder / "removed"))
+    code, said = run("tail", "gone")
+    assert (code, "removed with the logs of 'gone' is gone" in said) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["other", "../words", "words/../words"])
 def test_other_names(folder: Path, name: str) -> None:
     assert run("logs", name)[0] == 2
@@ -66,7 +76,8 @@ def test_other_names(folder: Path, name: str) -> None:
 
 def test_the_last_lines_are_shown(folder: Path) -> None:
     program = (
-        "from pathlib import Path; from stormspark.cli import logs, main;"
+        "from pathlib import Path; from stormspark.cli import logs, main; from stormspark.operations import registry;"
+        f"registry.registry_folder = lambda: Path({str(folder.parent / 'registry')!r});"
         f"logs.default_log_folder = lambda: Path({str(folder.parent)!r});"
         "main(['tail', 'words', 'count[1]', '-n', '1'])"
     )
