@@ -310,6 +310,11 @@ class Settings:
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     #: How many further ports are tried if a port is taken; None: as many as Spark would try (``spark.port.maxRetries``).
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
+    #: The port on which the driver answers Storm's REST API to whoever knows the token (``STORMSPARK_UI_TOKEN``); 0: any; None:
+    #: it answers on a Unix socket only.
+    ui_port: int | None = _setting("stormspark.ui.port", None, int, least=0)
+    #: The address of that port. What is not encrypted should not leave the host.
+    ui_host: str = _setting("stormspark.ui.host", "127.0.0.1", str)
     #: A worker keeps its replies, because Spark may repeat requests. It keeps this many bytes of them in memory, and the rest on
     #: disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)

@@ -50,13 +50,15 @@ def print_list(*, as_json: bool) -> int:
     for one in found:
         if one["status"] == _DEAD:
             console.print(Text(one["reason"]), soft_wrap=True)
+        if one.get("url"):
+            console.print(Text(f"{one['name']} answers at {one['url']}"), soft_wrap=True)
     return 0
 
 
 def _summaries() -> Iterator[dict[str, Any]]:
     for entry in entries():
         try:
-            yield Client(entry).summary()
+            yield {**Client(entry).summary(), "url": entry.url}
         except TopologyNotAliveError as error:
             yield _of_dead(entry) if not entry.lives else _of_silent(entry, str(error))
 

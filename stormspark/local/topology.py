@@ -133,6 +133,8 @@ class LocalTopology(ServedTopology):
         elif self._logs is not None:
             self._logs.join()
         try:
+            if show is not None:
+                self._server = serve(self, engine="local", active=active, checkpoint=None)
             self.workers.open(active)
         except BaseException:
             self._finish()
@@ -141,8 +143,6 @@ class LocalTopology(ServedTopology):
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
             self._thread.start()
-        if show is not None:
-            self._server = serve(self, engine="local", active=active, checkpoint=None)
 
     @property
     def name(self) -> str:

@@ -29,7 +29,10 @@ _KEPT_SECS = 7 * 86_400.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A driver: its topology, that topology's Storm id, the process, and when the topology began, in seconds since 1970."""
+    """A driver: its topology, that topology's Storm id, the process, and when the topology began, in seconds since 1970.
+
+    ``url`` and ``token`` are those of the REST API on a port, if the topology has one.
+    """
 
     topology: str
     id: str
@@ -41,6 +44,8 @@ class Entry:
     checkpoint: str | None
     log_folder: str | None
     socket: str
+    url: str | None = None
+    token: str | None = None
 
     @property
     def lives(self) -> bool:
@@ -82,7 +87,14 @@ class Registration:
         self._entry: Entry | None = None
 
     def enter(
-        self, id: str, engine: str, began: float, checkpoint: str | None, log_folder: str | None
+        self,
+        id: str,
+        engine: str,
+        began: float,
+        checkpoint: str | None,
+        log_folder: str | None,
+        url: str | None = None,
+        token: str | None = None,
     ) -> None:
         """Let commands find this driver."""
         me = this_process()
@@ -97,6 +109,8 @@ class Registration:
             checkpoint,
             log_folder,
             self.socket,
+            url,
+            token,
         )
         new = entry.file.with_suffix(".new")
         with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:

@@ -22,9 +22,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from stormspark.errors import StatusError, UnsupportedEnvironmentError
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
+from stormspark.operations.access import TokenRequired, new_token
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
 from stormspark.operations.registry import Registration
@@ -147,36 +149,40 @@ def app(watcher: Watcher, controls: Controls, topology_id: str) -> Starlette:
 
 
 class Server:
-    """Serves a topology until `close`. See `serve`."""
+    """Serves a topology until `close`. See `serve`. ``port`` is a socket that is bound to a port, and the token for it."""
 
     def __init__(
-        self, registration: Registration, watcher: Watcher, controls: Controls, topology_id: str
+        self,
+        registration: Registration,
+        watcher: Watcher,
+        controls: Controls,
+        topology_id: str,
+        port: tuple[socket.socket, str] | None = None,
     ) -> None:
         self._registration, self._watcher, self._controls = registration, watcher, controls
         application = app(watcher, controls, topology_id)
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
-        listening.listen()
-        config = uvicorn.Config(
-            application,
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._run, args=(listening,), name="serves the REST API", daemon=True
-        )
+        self._servers = {_server(application): listening}
+        if port is not None:
+            bound, token = port
+            self._servers[_server(TokenRequired(application, token))] = bound
+        for one in self._servers.values():
+            one.listen()
+        self._thread = threading.Thread(target=self._run, name="serves the REST API", daemon=True)
         self._thread.start()
 
-    def _run(self, listening: socket.socket) -> None:
-        with contextlib.closing(listening), contextlib.suppress(asyncio.CancelledError):
-            self._server.run(sockets=[listening])
+    def _run(self) -> None:
+        async def serve_all() -> None:
+            await asyncio.gather(*(server.serve(sockets=[one]) for server, one in self._servers.items()))
+
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                asyncio.run(serve_all())
+        finally:
+            for one in self._servers.values():
+                one.close()
 
     @property
     def was_killed(self) -> bool:
@@ -187,25 +193,71 @@ class Server:
         """Answer what has been asked, then end."""
         self._registration.leave()
         self._watcher.close()
-        self._server.should_exit = True
+        for server in self._servers:
+            server.should_exit = True
         self._thread.join(_CLOSE_SECS)
+
+
+def _server(application: ASGIApp) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+        )
+    )
 
 
 def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | None) -> Server | None:
     """Let commands on this host find a topology and ask for things, until `Server.close`.
 
-    If the socket can't be made, say so in the log and return None: the topology itself does without it.
+    If the socket can't be made, say so in the log and return None: the topology itself does without it. Raises
+    `UnsupportedEnvironmentError` if the port that the topology asks for can't be had.
     """
-    began = time.time()
-    controls = Controls(running, running.plan.settings.message_timeout_secs, active=active)
+    began, settings = time.time(), running.plan.settings
+    port = None if settings.ui_port is None else _bound(settings.ui_host, settings.ui_port)
+    token = None if port is None else new_token()
+    controls = Controls(running, settings.message_timeout_secs, active=active)
     try:
         registration = Registration(running.name)
         watcher = Watcher(running, lambda: controls.status, user_name(os.geteuid()))
-        server = Server(registration, watcher, controls, running.storm_id)
-        registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder)
+        asked = None if port is None or token is None else (port, token)
+        server = Server(registration, watcher, controls, running.storm_id, asked)
+        url = None if port is None else _url(port)
+        registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder, url, token)
     except (OSError, UnsupportedEnvironmentError) as problem:
+        if port is not None:
+            port.close()
         _log.warning(
             "%s: `stormspark list` and `kill` will not find this topology: %s", running.name, problem
         )
         return None
     return server
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    listening = None
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except (OSError, OverflowError) as error:
+        if listening is not None:
+            listening.close()
+        msg = (
+            f"the REST API can't have the port {port} of {host} ({getattr(error, 'strerror', None) or error}): set "
+            f"stormspark.ui.port to another one, or to 0 for any, and stormspark.ui.host to an address of this host"
+        )
+        raise UnsupportedEnvironmentError(msg) from error
+    return listening
+
+
+def _url(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/api/v1"

@@ -38,14 +38,14 @@ class Words(Running):
     storm_id = "words-1-1795861973"
     log_folder = None
 
-    def __init__(self, name: str = "words") -> None:
+    def __init__(self, name: str = "words", conf: dict[str, object] | None = None) -> None:
         super().__init__()
         self.counters: dict[int, TaskCounters] = {}
         self.reported: dict[str, tuple[TaskError, ...]] = {}
         builder = TopologyBuilder()
         builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
-        self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2})
+        self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2, **(conf or {})})
         self.name = name
 
     def by_task(self) -> dict[int, TaskCounters]:
