@@ -26,6 +26,7 @@ from starlette.types import ASGIApp
 
 from stormspark.errors import StatusError, UnsupportedEnvironmentError
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
+from stormspark.operations import storm_cluster
 from stormspark.operations.access import TokenRequired, new_token
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
@@ -63,6 +64,10 @@ class _Api:
             "kill/{wait}": self.kill,
         }
         return [
+            Route("/api/v1/cluster/summary", self.cluster, methods=["GET"]),
+            Route("/api/v1/supervisor/summary", self.supervisors, methods=["GET"]),
+            Route("/api/v1/nimbus/summary", self.nimbuses, methods=["GET"]),
+            Route("/api/v1/history/summary", self.history, methods=["GET"]),
             Route("/api/v1/topology/summary", self.summary, methods=["GET"]),
             Route("/api/v1/topology/{id}", self.topology, methods=["GET"]),
             Route("/api/v1/topology-workers/{id}", self.workers, methods=["GET"]),
@@ -71,6 +76,22 @@ class _Api:
                 for path, call in posts.items()
             ),
         ]
+
+    async def cluster(self, request: Request) -> Response:
+        """``GET cluster/summary``."""
+        return JSONResponse(storm_cluster.cluster(self._watcher.facts()))
+
+    async def supervisors(self, request: Request) -> Response:
+        """``GET supervisor/summary``."""
+        return JSONResponse(storm_cluster.supervisors(self._watcher.facts()))
+
+    async def nimbuses(self, request: Request) -> Response:
+        """``GET nimbus/summary``."""
+        return JSONResponse(storm_cluster.nimbuses(self._watcher.facts(), socket.gethostname()))
+
+    async def history(self, request: Request) -> Response:
+        """``GET history/summary``."""
+        return JSONResponse(storm_cluster.history(self._watcher.facts()))
 
     async def summary(self, request: Request) -> Response:
         """``GET topology/summary`` (J9)."""

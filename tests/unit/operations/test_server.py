@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -142,6 +143,30 @@ def test_the_page_of_a_topology_has_the_figures_of_storm(words: Words) -> None:
     assert up["componentNumTasks"] == {"lines": 1, "count": 3}
     assert (starting["host"], starting["uptime"]) == ("", "")
     assert workers["hostPortList"] == [{"host": "one", "port": 6700}, {"host": "", "port": 6701}]
+
+
+def test_a_driver_looks_like_a_cluster(words: Words) -> None:
+    """J8: a Prometheus exporter for Storm reads these four, and adds up what they say."""
+    with httpx.Client(transport=httpx.HTTPTransport(uds=entry_of("words").socket)) as client:
+
+        def get(call: str) -> Any:
+            return client.get(f"http://driver/api/v1/{call}/summary").raise_for_status().json()
+
+        cluster, (supervisor,), (nimbus,) = (
+            get("cluster"),
+            get("supervisor")["supervisors"],
+            get("nimbus")["nimbuses"],
+        )
+        assert get("history") == {"topo-history": [words.storm_id]}
+    assert (cluster["supervisors"], cluster["topologies"], cluster["tasksTotal"]) == (1, 1, 7)
+    assert (cluster["slotsTotal"], cluster["slotsUsed"], cluster["slotsFree"]) == (2, 1, 1)
+    assert (cluster["executorsTotal"], cluster["totalMem"], cluster["cpuAssignedPercentUtil"]) == (
+        5,
+        0.0,
+        "0.0",
+    )
+    assert (supervisor["host"], supervisor["slotsUsed"], supervisor["uptime"]) == ("one", 1, "1m 30s")
+    assert (nimbus["host"], nimbus["status"]) == (socket.gethostname(), "Leader")
 
 
 def test_it_is_for_its_user_alone(words: Words, folder: Path) -> None:
