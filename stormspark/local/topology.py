@@ -133,8 +133,6 @@ class LocalTopology(ServedTopology):
         elif self._logs is not None:
             self._logs.join()
         try:
-            if show is not None:
-                self._server = serve(self, engine="local", active=active, checkpoint=None)
             self.workers.open(active)
         except BaseException:
             self._finish()
@@ -143,6 +141,18 @@ class LocalTopology(ServedTopology):
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
             self._thread.start()
+        if show is not None:
+            self._serve(active)
+
+    def _serve(self, active: bool) -> None:
+        """Answer commands from outside, as long as the topology runs."""
+        try:
+            self._server = serve(self, engine="local", active=active, checkpoint=None)
+        except BaseException:
+            self.stop()
+            raise
+        if self._ended.is_set():
+            self._close_server()  # it has ended meanwhile
 
     @property
     def name(self) -> str:
