@@ -1,7 +1,8 @@
 """The topologies that a user runs on this host: a file and a Unix socket for each driver, in a folder of the user.
 
 The folder has the same name whatever ``TMPDIR`` is, because commands come from other shells. Its socket shows whether a driver
-lives; its file says what ran there, also after a ``kill -9``. A driver that ends in order removes both.
+lives; its file says what ran there, also after a ``kill -9``. A driver that ends in order removes both. What is to be found of a
+topology after its end is in its log folder (`stormspark.spark.whereabouts`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError, UnsupportedEnvironmentError
 from stormspark.likely_names import nearest
-from stormspark.private_files import check_private, make_private, open_private
+from stormspark.private_files import SHORT_FOLDER, check_private, make_private, open_private
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
@@ -65,7 +66,7 @@ class Entry:
 
 def registry_folder() -> Path:
     """Return the folder for the drivers of this user. It may not exist."""
-    place = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
+    place = SHORT_FOLDER if os.access(SHORT_FOLDER, os.W_OK | os.X_OK) else tempfile.gettempdir()
     return Path(place, f"stormspark-{os.geteuid()}")
 
 
