@@ -132,27 +132,20 @@ class LocalTopology(ServedTopology):
             self._logs.take_over(show)
         elif self._logs is not None:
             self._logs.join()
+        self._thread: threading.Thread | None = None
         try:
             self.workers.open(active)
+            if not isinstance(clock, SimulatedClock):
+                name = f"topology {plan.topology}"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            if show is not None:
+                # A command may come before the thread starts. If it ends the topology, the thread finds that out.
+                self._server = serve(self, engine="local", active=active, checkpoint=None)
         except BaseException:
             self._finish()
             raise
-        self._thread: threading.Thread | None = None
-        if not isinstance(clock, SimulatedClock):
-            self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
+        if self._thread is not None:
             self._thread.start()
-        if show is not None:
-            self._serve(active)
-
-    def _serve(self, active: bool) -> None:
-        """Answer commands from outside, as long as the topology runs."""
-        try:
-            self._server = serve(self, engine="local", active=active, checkpoint=None)
-        except BaseException:
-            self.stop()
-            raise
-        if self._ended.is_set():
-            self._close_server()  # it has ended meanwhile
 
     @property
     def name(self) -> str:

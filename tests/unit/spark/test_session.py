@@ -212,6 +212,8 @@ def test_a_jvm_that_ends_while_it_starts_spark_is_told_in_one_sentence(monkeypat
     monkeypatch.setattr(session, "starts_jvm", lambda: True)
     monkeypatch.setattr(session, "_start_jvm", start)
     monkeypatch.setattr(session, "_end_start", lambda: ended.append(True))
+    # Another test may have left one.
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     conf = {"stormspark.log.dir": str(tmp_path)}
     with pytest.raises(UnsupportedEnvironmentError) as told:
         local_session(1, conf, master="local[2]")

@@ -25,7 +25,7 @@ def test_a_long_plain_line_is_not_folded():
 
 def test_a_terminal_has_one_line_that_vanishes():
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=60)
+    console = Console(file=out, force_terminal=True, width=60, _environ={"TERM": "xterm"})
     with ProgressLine(console) as line:
         for quarter in range(8):
             line.show(replace(SOME, seconds=quarter / 4))
