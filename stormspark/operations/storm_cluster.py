@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from stormspark import __version__
+from stormspark.extras import version_of
 from stormspark.operations.facts import Facts, WorkerPlace
 from stormspark.operations.storm_api import pretty_seconds
 
 __all__ = ["cluster", "history", "nimbuses", "supervisors"]
 
+#: Where Storm names its own version.
+_VERSION = f"stormspark {version_of('stormspark') or ''}".rstrip()
 _RESOURCES = ("totalMem", "totalCpu", "usedMem", "usedCpu", "availMem", "availCpu")
 
 
@@ -28,7 +30,7 @@ def cluster(facts: Facts) -> dict[str, Any]:
         "cpuAssignedPercentUtil": "0.0",
         "schedulerDisplayResource": False,
         "user": None,
-        "stormVersion": f"stormspark {__version__}",
+        "stormVersion": _VERSION,
         "supervisors": len(_hosts(facts)),
         "topologies": 1,
         "slotsTotal": facts.plan.workers,
@@ -56,7 +58,7 @@ def supervisors(facts: Facts) -> dict[str, Any]:
                 "slotsUsed": len(places),
                 "slotsFree": 0,
                 "logLink": "",
-                "version": f"stormspark {__version__}",
+                "version": _VERSION,
             }
         )
     return {"supervisors": found, "schedulerDisplayResource": False, "logviewerPort": None}
@@ -70,7 +72,7 @@ def nimbuses(facts: Facts, host: str) -> dict[str, Any]:
                 "host": host,
                 "port": 0,
                 "status": "Leader",
-                "version": f"stormspark {__version__}",
+                "version": _VERSION,
                 "nimbusUpTime": pretty_seconds(facts.uptime_secs),
                 "nimbusUpTimeSeconds": facts.uptime_secs,
                 "nimbusLogLink": "",
