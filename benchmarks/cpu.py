@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Container
 from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuMeter", "busy_cores", "machine", "machine_busy"]
+__all__ = ["CpuMeter", "busy_cores", "cpu_by_kind", "machine", "machine_busy"]
 
 
 class CpuMeter:
@@ -48,6 +49,36 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
         return process.children(recursive=True)
     except psutil.Error:
         return []
+
+
+def cpu_by_kind(others: Container[int | None]) -> dict[str, float]:
+    """CPU seconds so far: of this process, of its JVM, of the executors' JVMs, of Spark's Python processes. Those with an id in
+    ``others`` don't count.
+    """
+    me = psutil.Process()
+    kinds = {
+        "driver_python": sum(me.cpu_times()[:2]),
+        "driver_jvm": 0.0,
+        "executor_jvms": 0.0,
+        "spark_python": 0.0,
+    }
+    for process in me.children(recursive=True):
+        try:
+            if process.pid in others:
+                continue
+            name, seconds = process.name(), sum(process.cpu_times()[:4])
+            if name == "java":
+                command = process.cmdline()
+                kind = "executor_jvms" if any("CoarseGrained" in word for word in command) else "driver_jvm"
+                seconds = sum(process.cpu_times()[:2])
+            elif name.startswith("python"):
+                kind, seconds = "spark_python", sum(process.cpu_times()[:2])
+            else:
+                continue
+            kinds[kind] += seconds
+        except psutil.Error:
+            continue
+    return kinds
 
 
 def machine_busy() -> float:

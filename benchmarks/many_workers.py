@@ -25,10 +25,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.cpu import busy_cores
+from benchmarks.cpu import busy_cores, cpu_by_kind
 from benchmarks.idle_batch import build
 from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.spark import local_session
@@ -164,34 +163,6 @@ class Simulation:
         self.nimbus.close()
 
 
-def cpu_by_kind(simulated: int | None) -> dict[str, float]:
-    """CPU seconds so far: of this process, of its JVM, of the executors' JVMs, of Spark's Python processes."""
-    me = psutil.Process()
-    kinds = {
-        "driver_python": sum(me.cpu_times()[:2]),
-        "driver_jvm": 0.0,
-        "executor_jvms": 0.0,
-        "spark_python": 0.0,
-    }
-    for process in me.children(recursive=True):
-        try:
-            if process.pid == simulated:
-                continue
-            name, seconds = process.name(), sum(process.cpu_times()[:4])
-            if name == "java":
-                command = process.cmdline()
-                kind = "executor_jvms" if any("CoarseGrained" in word for word in command) else "driver_jvm"
-                seconds = sum(process.cpu_times()[:2])
-            elif name.startswith("python"):
-                kind, seconds = "spark_python", sum(process.cpu_times()[:2])
-            else:
-                continue
-            kinds[kind] += seconds
-        except psutil.Error:
-            continue
-    return kinds
-
-
 def shown(values: list[float]) -> list[float]:
     """Minimum, median, maximum."""
     return [round(pick, 1) for pick in (min(values), statistics.median(values), max(values))]
@@ -224,11 +195,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 assert simulation.round(number) == args.workers
         for _ in range(args.rounds):
             for number, of_number in taken.items():
-                before, began = cpu_by_kind(simulation.pid), time.perf_counter()
+                before, began = cpu_by_kind({simulation.pid}), time.perf_counter()
                 for _ in range(args.repeat):
                     simulation.round(number)
                 of_number.setdefault("ms", []).append((time.perf_counter() - began) * 1000 / args.repeat)
-                after = cpu_by_kind(simulation.pid)
+                after = cpu_by_kind({simulation.pid})
                 for kind, seconds in after.items():
                     of_number.setdefault(f"cpu_ms_{kind}", []).append(
                         (seconds - before[kind]) * 1000 / args.repeat

@@ -11,6 +11,7 @@ Prints a JSON line for each: CPU in milliseconds per batch, bytes of the shuffle
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -20,7 +21,7 @@ from typing import Any
 import psutil
 from pyspark.sql import SparkSession
 
-from benchmarks.cpu import busy_cores
+from benchmarks.cpu import busy_cores, cpu_by_kind
 from benchmarks.topologies import build
 from stormspark.engine import RunningTopology
 from stormspark.spark import local_session, submit
@@ -41,30 +42,13 @@ def of_workers(topology: str) -> list[psutil.Process]:
     return found
 
 
-def cpu_by_kind(workers: list[psutil.Process]) -> dict[str, float]:
-    """CPU seconds so far: of this process, of its JVM, of Spark's Python processes, of the workers."""
-    me = psutil.Process()
-    known = {process.pid for process in workers}
-    seconds = {
-        "driver_python": _cpu(me),
-        "driver_jvm": 0.0,
-        "spark_python": 0.0,
-        "workers": sum(map(_cpu, workers)),
-    }
-    for process in me.children(recursive=True):
-        try:
-            if process.pid not in known:
-                seconds["driver_jvm" if process.name() == "java" else "spark_python"] += _cpu(process)
-        except psutil.Error:
-            continue
-    return seconds
-
-
-def _cpu(process: psutil.Process) -> float:
-    try:
-        return float(sum(process.cpu_times()[:2]))
-    except psutil.Error:
-        return 0.0
+def cpu_of(workers: list[psutil.Process]) -> dict[str, float]:
+    """CPU seconds so far: of the workers, and those of `cpu_by_kind`."""
+    seconds = 0.0
+    for process in workers:
+        with contextlib.suppress(psutil.Error):
+            seconds += sum(process.cpu_times()[:2])
+    return {**cpu_by_kind({process.pid for process in workers}), "workers": seconds}
 
 
 def shuffle_bytes(spark: SparkSession) -> int:
@@ -135,12 +119,12 @@ def measure(args: argparse.Namespace, partitions: int) -> dict[str, Any]:
         wait_for_batches(running, args.warmup)
         workers = of_workers(topology.name)
         cpu, shuffled, words = (
-            cpu_by_kind(workers),
+            cpu_of(workers),
             shuffle_bytes(spark),
             running.statistics().components["count"].executed,
         )
         batches = wait_for_batches(running, args.batches)
-        after = cpu_by_kind(workers)
+        after = cpu_of(workers)
         per_batch = 1 / len(batches)
         result["batch_ms"] = [
             round(pick * 1000) for pick in (min(batches), statistics.median(batches), max(batches))
