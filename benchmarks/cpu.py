@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuMeter", "busy_cores", "cpu_by_kind", "machine", "machine_busy"]
+__all__ = ["CpuMeter", "busy_cores", "cpu_by_kind", "machine", "machine_busy", "worker_processes"]
 
 
 class CpuMeter:
@@ -79,6 +79,16 @@ def cpu_by_kind(others: Container[int | None]) -> dict[str, float]:
         except psutil.Error:
             continue
     return kinds
+
+
+def worker_processes(topology: str) -> list[psutil.Process]:
+    """The processes of a topology's workers on Spark."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = process.info["cmdline"] or []
+        if "stormspark.worker" in line and topology in line:
+            found.append(process)
+    return found
 
 
 def machine_busy() -> float:

@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from benchmarks.cpu import worker_processes
 from stormspark.engine import RunningTopology
 from stormspark.plan import plan_topology
 from tests.faults.backpressure.components import Dial, build
@@ -39,12 +40,7 @@ def _workers(engine: str, name: str) -> list[psutil.Process]:
     """The processes in which tuples can wait."""
     if engine == "local":
         return [psutil.Process()]
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        line = process.info["cmdline"] or []
-        if "stormspark.worker" in line and name in line:
-            found.append(process)
-    return found
+    return worker_processes(name)
 
 
 def _memory(processes: list[psutil.Process]) -> float:

@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 from pyspark.sql import SparkSession
 
-from benchmarks.cpu import busy_cores, cpu_by_kind
+from benchmarks.cpu import busy_cores, cpu_by_kind, worker_processes
 from benchmarks.topologies import build
 from stormspark.engine import RunningTopology
 from stormspark.spark import local_session, submit
@@ -30,16 +30,6 @@ _CASE = "wordcount_acked"
 _START_SECS = 900.0
 #: Looking adds up the counters of all tasks, in the process that is measured.
 _LOOK_SECS = 0.5
-
-
-def of_workers(topology: str) -> list[psutil.Process]:
-    """The processes of the topology's workers."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        line = process.info["cmdline"] or []
-        if "stormspark.worker" in line and topology in line:
-            found.append(process)
-    return found
 
 
 def cpu_of(workers: list[psutil.Process]) -> dict[str, float]:
@@ -67,7 +57,7 @@ def held(topology: str) -> dict[str, int]:
     links = [
         os.readlink(f"/proc/self/fd/{one}") for one in descriptors if os.path.lexists(f"/proc/self/fd/{one}")
     ]
-    workers = of_workers(topology)
+    workers = worker_processes(topology)
     return {
         "threads": me.num_threads(),
         "descriptors": len(descriptors),
@@ -117,7 +107,7 @@ def measure(args: argparse.Namespace, partitions: int) -> dict[str, Any]:
         wait_for_batches(running, 1)
         result["first_batch_after_s"] = round(time.monotonic() - began, 1)
         wait_for_batches(running, args.warmup)
-        workers = of_workers(topology.name)
+        workers = worker_processes(topology.name)
         cpu, shuffled, words = (
             cpu_of(workers),
             shuffle_bytes(spark),

@@ -151,12 +151,9 @@ def _seconds(text: str) -> float | None:
 
 
 async def _refused(request: Request, raised: Exception) -> Response:
-    status = (
-        HTTPStatus(raised.status_code)
-        if isinstance(raised, HTTPException)
-        else HTTPStatus.INTERNAL_SERVER_ERROR
-    )
-    message = raised.detail if isinstance(raised, HTTPException) else str(raised)
+    status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(raised)
+    if isinstance(raised, HTTPException):
+        status, message = HTTPStatus(raised.status_code), raised.detail
     return JSONResponse(error(status, message), status_code=status.value)
 
 

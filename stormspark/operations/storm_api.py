@@ -6,7 +6,7 @@ the value that says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote_plus
@@ -89,7 +89,7 @@ def topology_page(facts: Facts, window: str) -> dict[str, Any]:
         "window": window,
         "windowHint": window_hint(window),
         "msgTimeout": plan.settings.message_timeout_secs,
-        "configuration": {key: value for key, value in plan.conf.items() if _is_json(value)},
+        "configuration": dict(plan.conf),
         "visualizationTable": [],
         "schedulerDisplayResource": False,
         "debug": False,
@@ -208,10 +208,6 @@ def _worker(facts: Facts, place: WorkerPlace) -> dict[str, Any]:
 def _decimals(number: float) -> str:
     """Return a latency or a capacity as Storm writes it: with three decimals, as a string (J11)."""
     return f"{number:.3f}"
-
-
-def _is_json(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float | bool | list | tuple | Mapping)
 
 
 def operation(topology_id: str, action: Action) -> dict[str, Any]:
