@@ -41,6 +41,11 @@ class ErrorLog:
         kept = self._errors.setdefault(error.component, deque(maxlen=_KEPT))
         kept.appendleft(TaskError(at, error.component, error.task, worker, error.text))
 
+    def last(self, component: str) -> str | None:
+        """Return the text of a component's last error; None if it had none."""
+        kept = self._errors.get(component)
+        return kept[0].text if kept else None
+
     def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
         """Return the errors by component, the newest first."""
         return {component: tuple(kept) for component, kept in self._errors.items()}

@@ -46,7 +46,6 @@ class Tally:
         self._past: dict[int, TaskCounters] = {}
         self._living: dict[int, int] = {}
         self._backlogs: dict[int, int] = {}
-        self._last_error: dict[str, str] = {}
         self._last_failure: dict[str, str] = {}
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         #: The totals at the end of the last batch (`take_batch`).
@@ -123,7 +122,6 @@ class Tally:
         for busy in report.blocked_loop:
             self._add_block(busy)
         for error in report.errors:
-            self._last_error[error.component] = error.text
             self._error_log.add(report.worker, error, self._wall_clock())
         for failure in report.failures:
             self._last_failure[failure.component] = failure.text
@@ -239,7 +237,7 @@ class Tally:
                         plan.kind,
                         len(plan.tasks),
                         by_component[name],
-                        self._last_error.get(name),
+                        self._error_log.last(name),
                         {metric: dict(points) for metric, points in self._metrics.get(name, {}).items()},
                         self._last_failure.get(name),
                         plan.calls_at_once,
