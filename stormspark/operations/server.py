@@ -1,7 +1,6 @@
-"""The REST API of a driver: Storm's calls (J8) about the one topology that it runs, on a Unix socket of its user.
+"""Serves the REST API of a driver on a Unix socket of its user, and on a port if the topology asks for one.
 
-Starlette and uvicorn speak HTTP. The server has a thread of its own with an event loop; what a call asks of the topology runs
-there, too, so it must not take long.
+Starlette and uvicorn speak HTTP. The server has a thread of its own with an event loop.
 """
 
 from __future__ import annotations
@@ -13,157 +12,25 @@ import os
 import socket
 import threading
 import time
-from http import HTTPStatus
-from typing import Protocol
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from stormspark.errors import StatusError, UnsupportedEnvironmentError
-from stormspark.metrics.windows import ALL_TIME, WINDOWS
-from stormspark.operations import storm_cluster
+from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.operations.access import TokenRequired, new_token
-from stormspark.operations.controls import Controllable, Controls
-from stormspark.operations.facts import Watched, Watcher
+from stormspark.operations.application import app
+from stormspark.operations.controls import Controls
+from stormspark.operations.facts import Watcher
+from stormspark.operations.operable import Operable, Served
 from stormspark.operations.registry import Registration
-from stormspark.operations.status import Action, Status
-from stormspark.operations.storm_api import error, operation, summaries, topology_page, workers
+from stormspark.operations.status import Status
 from stormspark.private_files import user_name
 
-__all__ = ["Operable", "Server", "app", "serve"]
+__all__ = ["Server", "serve"]
 
 _log = logging.getLogger(__name__)
 
 _CLOSE_SECS = 2.0
-
-
-class Operable(Controllable, Watched, Protocol):
-    """A running topology of either engine."""
-
-    @property
-    def log_folder(self) -> str | None:
-        """The folder with the logs of tasks on this host."""
-
-
-class _Api:
-    """The calls. Each takes a request and returns a response."""
-
-    def __init__(self, watcher: Watcher, controls: Controls, topology_id: str) -> None:
-        self._watcher, self._controls, self._id = watcher, controls, topology_id
-
-    def routes(self) -> list[Route]:
-        """Where each call is."""
-        posts = {
-            "activate": self.activate,
-            "deactivate": self.deactivate,
-            "kill/{wait}": self.kill,
-        }
-        return [
-            Route("/api/v1/cluster/summary", self.cluster, methods=["GET"]),
-            Route("/api/v1/supervisor/summary", self.supervisors, methods=["GET"]),
-            Route("/api/v1/nimbus/summary", self.nimbuses, methods=["GET"]),
-            Route("/api/v1/history/summary", self.history, methods=["GET"]),
-            Route("/api/v1/topology/summary", self.summary, methods=["GET"]),
-            Route("/api/v1/topology/{id}", self.topology, methods=["GET"]),
-            Route("/api/v1/topology-workers/{id}", self.workers, methods=["GET"]),
-            *(
-                Route(f"/api/v1/topology/{{id}}/{path}", call, methods=["POST"])
-                for path, call in posts.items()
-            ),
-        ]
-
-    async def cluster(self, request: Request) -> Response:
-        """``GET cluster/summary``."""
-        return JSONResponse(storm_cluster.cluster(self._watcher.facts()))
-
-    async def supervisors(self, request: Request) -> Response:
-        """``GET supervisor/summary``."""
-        return JSONResponse(storm_cluster.supervisors(self._watcher.facts()))
-
-    async def nimbuses(self, request: Request) -> Response:
-        """``GET nimbus/summary``."""
-        return JSONResponse(storm_cluster.nimbuses(self._watcher.facts(), socket.gethostname()))
-
-    async def history(self, request: Request) -> Response:
-        """``GET history/summary``."""
-        return JSONResponse(storm_cluster.history(self._watcher.facts()))
-
-    async def summary(self, request: Request) -> Response:
-        """``GET topology/summary`` (J9)."""
-        return JSONResponse(summaries([self._watcher.facts()]))
-
-    async def topology(self, request: Request) -> Response:
-        """``GET topology/:id``, with ``window`` (J10)."""
-        self._check(request)
-        window = request.query_params.get("window", ALL_TIME)
-        if window != ALL_TIME and window not in WINDOWS:
-            # As in Storm, where a window that nobody keeps is all time.
-            window = ALL_TIME
-        return JSONResponse(topology_page(self._watcher.facts(), window))
-
-    async def workers(self, request: Request) -> Response:
-        """``GET topology-workers/:id``."""
-        self._check(request)
-        return JSONResponse(workers(self._watcher.facts()))
-
-    async def activate(self, request: Request) -> Response:
-        """``POST topology/:id/activate``."""
-        self._check(request)
-        self._controls.activate()
-        return JSONResponse(operation(self._id, Action.ACTIVATE))
-
-    async def deactivate(self, request: Request) -> Response:
-        """``POST topology/:id/deactivate``."""
-        self._check(request)
-        self._controls.deactivate()
-        return JSONResponse(operation(self._id, Action.DEACTIVATE))
-
-    async def kill(self, request: Request) -> Response:
-        """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
-        self._check(request)
-        self._controls.kill(_seconds(request.path_params["wait"]))
-        return JSONResponse(operation(self._id, Action.KILL))
-
-    def _check(self, request: Request) -> None:
-        """Raise an HTTP 404 unless the request is about the topology that runs here."""
-        asked = request.path_params["id"]
-        if asked != self._id:
-            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._id!r}")
-
-
-def _seconds(text: str) -> float | None:
-    if text == "default":
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise HTTPException(
-            400, f"the wait is {text!r}, but it must be a number of seconds that is not negative"
-        )
-    return seconds
-
-
-async def _refused(request: Request, raised: Exception) -> Response:
-    status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(raised)
-    if isinstance(raised, HTTPException):
-        status, message = HTTPStatus(raised.status_code), raised.detail
-    return JSONResponse(error(status, message), status_code=status.value)
-
-
-def app(watcher: Watcher, controls: Controls, topology_id: str) -> Starlette:
-    """Return the ASGI application for a topology.
-
-    Storm answers an action that is not allowed with the status 500, and an unknown topology with 404; so does this.
-    """
-    handlers = {HTTPException: _refused, StatusError: _refused, Exception: _refused}
-    return Starlette(routes=_Api(watcher, controls, topology_id).routes(), exception_handlers=handlers)
 
 
 class Server:
@@ -172,13 +39,11 @@ class Server:
     def __init__(
         self,
         registration: Registration,
-        watcher: Watcher,
-        controls: Controls,
-        topology_id: str,
+        served: Served,
         port: tuple[socket.socket, str] | None = None,
     ) -> None:
-        self._registration, self._watcher, self._controls = registration, watcher, controls
-        application = app(watcher, controls, topology_id)
+        self._registration, self._watcher, self._controls = registration, served.watcher, served.controls
+        application = app(served)
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
@@ -245,7 +110,7 @@ def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | Non
         registration = Registration(running.name)
         watcher = Watcher(running, lambda: controls.status, user_name(os.geteuid()))
         asked = None if port is None or token is None else (port, token)
-        server = Server(registration, watcher, controls, running.storm_id, asked)
+        server = Server(registration, Served(running, watcher, controls), asked)
         url = None if port is None else _url(port)
         registration.enter(running.storm_id, engine, began, checkpoint, running.log_folder, url, token)
     except (OSError, UnsupportedEnvironmentError) as problem:

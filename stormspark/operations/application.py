@@ -1,0 +1,33 @@
+"""The ASGI application of a driver: the calls of all modules, and how errors are answered."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from stormspark.errors import StatusError
+from stormspark.operations import storm_calls
+from stormspark.operations.operable import Served
+from stormspark.operations.storm_api import error
+
+__all__ = ["app"]
+
+
+async def _refused(request: Request, raised: Exception) -> Response:
+    status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(raised)
+    if isinstance(raised, HTTPException):
+        status, message = HTTPStatus(raised.status_code), raised.detail
+    return JSONResponse(error(status, message), status_code=status.value)
+
+
+def app(served: Served) -> Starlette:
+    """Return the ASGI application for a topology.
+
+    Storm answers an action that is not allowed with the status 500, and an unknown topology with 404; so does this.
+    """
+    handlers = {HTTPException: _refused, StatusError: _refused, Exception: _refused}
+    return Starlette(routes=[*storm_calls.routes(served)], exception_handlers=handlers)

@@ -1,0 +1,126 @@
+"""Storm's REST calls (J8) about the topology of a driver, as routes of Starlette. What they say is in `storm_api`.
+
+A call runs on the server's event loop, so it must not take long.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from stormspark.metrics.windows import ALL_TIME, WINDOWS
+from stormspark.operations import storm_cluster
+from stormspark.operations.operable import Served
+from stormspark.operations.status import Action
+from stormspark.operations.storm_api import operation, summaries, topology_page, workers
+
+__all__ = ["routes"]
+
+
+def routes(served: Served) -> list[Route]:
+    """Return where each call is."""
+    return _Calls(served).routes()
+
+
+class _Calls:
+    """The calls. Each takes a request and returns a response."""
+
+    def __init__(self, served: Served) -> None:
+        self._watcher, self._controls, self._id = served.watcher, served.controls, served.id
+
+    def routes(self) -> list[Route]:
+        """Where each call is."""
+        posts = {
+            "activate": self.activate,
+            "deactivate": self.deactivate,
+            "kill/{wait}": self.kill,
+        }
+        return [
+            Route("/api/v1/cluster/summary", self.cluster, methods=["GET"]),
+            Route("/api/v1/supervisor/summary", self.supervisors, methods=["GET"]),
+            Route("/api/v1/nimbus/summary", self.nimbuses, methods=["GET"]),
+            Route("/api/v1/history/summary", self.history, methods=["GET"]),
+            Route("/api/v1/topology/summary", self.summary, methods=["GET"]),
+            Route("/api/v1/topology/{id}", self.topology, methods=["GET"]),
+            Route("/api/v1/topology-workers/{id}", self.workers, methods=["GET"]),
+            *(
+                Route(f"/api/v1/topology/{{id}}/{path}", call, methods=["POST"])
+                for path, call in posts.items()
+            ),
+        ]
+
+    async def cluster(self, request: Request) -> Response:
+        """``GET cluster/summary``."""
+        return JSONResponse(storm_cluster.cluster(self._watcher.facts()))
+
+    async def supervisors(self, request: Request) -> Response:
+        """``GET supervisor/summary``."""
+        return JSONResponse(storm_cluster.supervisors(self._watcher.facts()))
+
+    async def nimbuses(self, request: Request) -> Response:
+        """``GET nimbus/summary``."""
+        return JSONResponse(storm_cluster.nimbuses(self._watcher.facts(), socket.gethostname()))
+
+    async def history(self, request: Request) -> Response:
+        """``GET history/summary``."""
+        return JSONResponse(storm_cluster.history(self._watcher.facts()))
+
+    async def summary(self, request: Request) -> Response:
+        """``GET topology/summary`` (J9)."""
+        return JSONResponse(summaries([self._watcher.facts()]))
+
+    async def topology(self, request: Request) -> Response:
+        """``GET topology/:id``, with ``window`` (J10)."""
+        self._check(request)
+        window = request.query_params.get("window", ALL_TIME)
+        if window != ALL_TIME and window not in WINDOWS:
+            # As in Storm, where a window that nobody keeps is all time.
+            window = ALL_TIME
+        return JSONResponse(topology_page(self._watcher.facts(), window))
+
+    async def workers(self, request: Request) -> Response:
+        """``GET topology-workers/:id``."""
+        self._check(request)
+        return JSONResponse(workers(self._watcher.facts()))
+
+    async def activate(self, request: Request) -> Response:
+        """``POST topology/:id/activate``."""
+        self._check(request)
+        self._controls.activate()
+        return JSONResponse(operation(self._id, Action.ACTIVATE))
+
+    async def deactivate(self, request: Request) -> Response:
+        """``POST topology/:id/deactivate``."""
+        self._check(request)
+        self._controls.deactivate()
+        return JSONResponse(operation(self._id, Action.DEACTIVATE))
+
+    async def kill(self, request: Request) -> Response:
+        """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
+        self._check(request)
+        self._controls.kill(_seconds(request.path_params["wait"]))
+        return JSONResponse(operation(self._id, Action.KILL))
+
+    def _check(self, request: Request) -> None:
+        """Raise an HTTP 404 unless the request is about the topology that runs here."""
+        asked = request.path_params["id"]
+        if asked != self._id:
+            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._id!r}")
+
+
+def _seconds(text: str) -> float | None:
+    if text == "default":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise HTTPException(
+            400, f"the wait is {text!r}, but it must be a number of seconds that is not negative"
+        )
+    return seconds
