@@ -76,6 +76,39 @@ class Tally:
         #: By task: the calls that had not returned when the topology ended.
         self._not_returned: dict[str, Busy] = {}
 
+    @property
+    def plan(self) -> PhysicalPlan:
+        """The plan whose workers report."""
+        return self._plan
+
+    @property
+    def has_reports(self) -> bool:
+        """Whether workers have reported since the topology was laid out by this plan."""
+        return self._reported_at is not None
+
+    def lay_out(self, plan: PhysicalPlan, pressure: Callable[[], Pressure] | None = None) -> None:
+        """Count for other workers from now on, by another plan of the same topology. All earlier workers have ended.
+
+        The totals stay. A task goes on with those of the task that had its index in its component, whatever its id was.
+        """
+        now_at = {
+            task.id: plan.components[task.component].tasks[task.index] for task in self._plan.tasks.values()
+        }
+        with self._lock:
+            for worker in list(self._counters):
+                self._end_incarnation(worker)
+            self._counters, self._living, self._backlogs = {}, {}, {}
+            self._past = {now_at[task]: counted for task, counted in self._past.items()}
+            self._metrics = {
+                component: {
+                    name: {now_at[task]: point for task, point in points.items() if task in now_at}
+                    for name, points in named.items()
+                }
+                for component, named in self._metrics.items()
+            }
+            self._reported_at = None
+            self._plan, self._pressure = plan, pressure
+
     def end_batch(self, *, flushes: bool = False) -> None:
         """Count a batch that has ended, with all its rounds. ``flushes`` says whether bolts flush in the next one."""
         with self._lock:
@@ -102,18 +135,7 @@ class Tally:
 
     def _add(self, report: WorkerReport, since_last: float) -> None:
         if self._living.get(report.worker, report.incarnation) != report.incarnation:
-            for task, counted in self._counters[report.worker].items():
-                ended = replace(
-                    counted,
-                    pending=0,
-                    queued=0,
-                    queued_bytes=0,
-                    calls_under_way=0,
-                    waiting_calls=0,
-                    down=0,
-                    unwritten=0,
-                )
-                self._past.setdefault(task, TaskCounters()).merge(ended)
+            self._end_incarnation(report.worker)
         self._counters[report.worker] = report.counters
         self._living[report.worker] = report.incarnation
         self._backlogs[report.worker] = report.backlog
@@ -128,6 +150,21 @@ class Tally:
         for point in report.data_points:
             named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
             named[point.task] = point
+
+    def _end_incarnation(self, worker: int) -> None:
+        """Keep the totals of a worker whose process has ended. What was under way in it is no more."""
+        for task, counted in self._counters[worker].items():
+            ended = replace(
+                counted,
+                pending=0,
+                queued=0,
+                queued_bytes=0,
+                calls_under_way=0,
+                waiting_calls=0,
+                down=0,
+                unwritten=0,
+            )
+            self._past.setdefault(task, TaskCounters()).merge(ended)
 
     def take_batch(self) -> BatchCounts:
         """Return what was added since the last call. A batch that has ended calls this, whatever the number of its rounds."""

@@ -22,7 +22,7 @@ from stormspark.plan.reachability import reachable, strong_components
 from stormspark.plan.supersteps import stages
 from stormspark.spi import COMMIT
 
-__all__ = ["check_batches", "knows_batches", "schedule_ends"]
+__all__ = ["check_batches", "enter_stages", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
@@ -69,7 +69,11 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Decide in which superstep of which round each batch bolt is told of the end of a batch."""
-    rounds = _ending_rounds(context.topology, plan.edges)
+    return enter_stages(plan, _ending_rounds(context.topology, plan.edges))
+
+
+def enter_stages(plan: PhysicalPlan, rounds: Mapping[str, int]) -> PhysicalPlan:
+    """Enter in which superstep each batch bolt is told of the end. ``rounds`` says in which round, by bolt."""
     stage_of = stages(plan.components, plan.edges)
     return replace(plan, ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in rounds.items()})
 

@@ -16,6 +16,7 @@ __all__ = [
     "NumberedTask",
     "Size",
     "create_tasks",
+    "enter_tasks",
     "executor_runs",
     "number_tasks",
     "size_component",
@@ -44,13 +45,20 @@ def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Give each component its executors and tasks, and each task its id. Until tasks are packed, all are in worker 0."""
     settings, declared = plan.settings, context.topology.components
     sizes = {one.id: size_component(one, context.own_settings(one), settings) for one in declared.values()}
-    numbered = number_tasks(sizes, system_tasks(settings, plan.conf))
+    plan = enter_tasks(plan, sizes)
+    wanted = {one.id: wanted_tasks(one, settings) for one in declared.values()}
+    components = {one.id: replace(one, wanted_tasks=wanted[one.id]) for one in plan.components.values()}
+    return replace(plan, components=components)
+
+
+def enter_tasks(plan: PhysicalPlan, sizes: Mapping[str, Size]) -> PhysicalPlan:
+    """Give each component this number of executors and tasks, and each task its id. All tasks are in worker 0."""
+    numbered = number_tasks(sizes, system_tasks(plan.settings, plan.conf))
     components = {
         one.id: replace(
             one,
             parallelism=sizes[one.id].executors,
             tasks=tuple(task.id for task in numbered if task.component == one.id),
-            wanted_tasks=wanted_tasks(declared[one.id], settings),
         )
         for one in plan.components.values()
     }

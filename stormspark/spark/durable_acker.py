@@ -92,7 +92,7 @@ class DurableAcker:
     """The durable acker of one topology in one generation.
 
     `write` and `time_to_report` are called on the thread of the data query, the query that runs the topology. The supervisor
-    (`stormspark.spark.topology`) calls the rest. ``hand_over`` gives a worker the rows of records that left the query's state
+    (`stormspark.spark.layout`) calls the rest. ``hand_over`` gives a worker the rows of records that left the query's state
     while they were open. ``scratch`` is a folder of this driver's own. Raises `CheckpointError` if the files of an earlier driver
     can't be read or don't belong together.
     """

@@ -83,7 +83,7 @@ class Fence:
         submission: Submission = NO_ATTEMPTS,
     ) -> None:
         me = this_process()
-        self._file = file
+        self._file, self._application = file, submission.application
         self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
         self._count = 0
         self._has_left, self._beating = threading.Event(), threading.Lock()
@@ -125,6 +125,15 @@ class Fence:
                 f"start as long as the earlier one lives"
             )
             raise FencedError(msg)
+
+    def begin_generation(self, plan: PhysicalPlan) -> None:
+        """Begin another generation of the same driver, with another plan of its topology.
+
+        Raises `FencedError` if another driver has taken over, and `CheckpointError`.
+        """
+        with usable(self._file):
+            self.check()
+            self.generation = next_generation(self._file, plan, self._me, self._application).generation
 
     def keep_beating(self) -> None:
         """Show from now on, until `leave`, that this driver lives."""

@@ -4,7 +4,7 @@ A run begins at the checkpoint. Unless the query ends by itself, the supervisor 
 the gate (`gate`), or between two batches.
 
 Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch, and `batch` calls most other
-methods. The supervisor's thread (`stormspark.spark.topology`) starts and stops the query. If a batch fails, the query's
+methods. The supervisor's thread (`stormspark.spark.layout`) starts and stops the query. If a batch fails, the query's
 thread only records what happened (`error`, `failure`) and goes to the gate. It never decides how the topology goes on. It also
 lets no exception of a failed batch reach Spark.
 """

@@ -19,37 +19,26 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping
-from dataclasses import replace as replaced
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import Topology
-from stormspark.checkpoint.batch_commits import BatchCommits
-from stormspark.checkpoint.drivers_state_table import DriversStateTable
-from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
-from stormspark.driver.end_of_input import EndOfInput
-from stormspark.driver.failed_rows import FailedRows
-from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
 from stormspark.driver.start_steps import begin_step
 from stormspark.driver.tally import Tally
-from stormspark.driver.throttle import Throttle
 from stormspark.engine import AVAILABLE_NOW, CONTINUOUS, TRIGGERS, AliveTopologies
 from stormspark.errors import (
-    CheckpointError,
     FencedError,
     InvalidTopologyError,
+    StatusError,
     StormsparkError,
-    UnsupportedEnvironmentError,
-    WorkerLostError,
 )
 from stormspark.launcher import spark_launcher
 from stormspark.metrics import TopologyStatistics
@@ -69,17 +58,14 @@ from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence, check_checkpoint, submission_of
-from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
 from stormspark.spark.jvm import log_no_interrupts
+from stormspark.spark.layout import CLOSE_SECS, Layout
 from stormspark.spark.left_queries import stop_left_queries
-from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
-from stormspark.spark.nimbus import Nimbus
-from stormspark.spark.placement import Placement
 from stormspark.spark.preflight import Preflight
-from stormspark.spark.query_run import QueryRun
+from stormspark.spark.premises import Premises
 from stormspark.spark.query_session import QuerySession, own_session
 from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
@@ -93,24 +79,16 @@ from stormspark.spark.session import (
 )
 from stormspark.spark.slow_start import said_if_slow
 from stormspark.spark.sources import require_known_end
-from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
-from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
-from stormspark.tuple_path import wants_sources
 from stormspark.worker.busy import Busy
-from stormspark.worker.host.messages import Adopt
-from stormspark.worker.round_orders import EarlierAttempts
-from stormspark.worker.state.batch_state import StateAccess
-from stormspark.worker.step import read_report
 from stormspark.worker.stories.story import Story, read_stories, stories_of
 
 __all__ = ["TRIGGERS", "SparkTopology", "running_topologies", "submit"]
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECS = 1.0
-_CLOSE_SECS = 60.0
+_LOOK_SECS = 0.05
 _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
@@ -234,7 +212,6 @@ class SparkTopology(ServedTopology):
         active: bool = True,
         trigger: str = CONTINUOUS,
     ) -> None:
-        self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
         self._session = own_session(spark)
         self._shared_session = QuerySession(spark)
@@ -244,27 +221,23 @@ class SparkTopology(ServedTopology):
         self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
-        self._wake = threading.Event()
-        self._stirred = threading.Event()  # set when the next batch should begin without a pause
-        self._stop_wanted = threading.Event()
-        self._killed = threading.Event()
+        self._wake, self._stirred, self._killed = threading.Event(), threading.Event(), threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        self._run: QueryRun | None = None
-        self._nimbus: Nimbus
+        self._tally = Tally(plan, "spark")
         self._claim: FolderClaim | None = None
         self._supervisor: threading.Thread | None = None
-        self._acker: DurableAcker | None = None
-        self._shared: SharedFolder | None = None
-        self._hand_over: StateHandOver | None = None
-        self._drivers_table = False
-        self._reads_state = False
-        self._kept = checkpoint is not None
-        self._planned_restarts = 0
-        # The workers that have not yet got the rows that their earlier incarnations left open.
-        self._unrecovered = set(range(plan.workers))
+        self._end_wanted = threading.Event()
+        #: Guards what follows.
+        self._changing = threading.Lock()
+        self._layout: Layout | None = None
+        #: The plan that the topology is to be laid out by next, or None.
+        self._next: PhysicalPlan | None = None
+        self._active = active
+        self._input_ended = False
+        self._earlier_restarts = 0
         try:
-            self._begin(spark, checkpoint, active)
+            self._begin(spark, plan, checkpoint)
         except BaseException:
             if self._supervisor is not None and self._supervisor.is_alive():
                 self.kill()  # an interrupt came when everything had begun; the supervisor gives back what it has
@@ -272,88 +245,63 @@ class SparkTopology(ServedTopology):
                 self._give_back()
             raise
 
-    def _begin(self, spark: SparkSession, checkpoint: str | Path | None, active: bool) -> None:
+    def _begin(self, spark: SparkSession, plan: PhysicalPlan, checkpoint: str | Path | None) -> None:
         """Take the checkpoint, listen for workers, and start the supervisor."""
-        plan, settings = self._plan, self._settings
+        settings = plan.settings
         self._log_folder = str(drivers_log_folder(settings.log_dir, plan.topology))
         self._claim = claim_logs(self._log_folder, plan.topology)
         say_where_the_jvm_logs(self._log_folder)
         begin_step("the checkpoint folder is opened")
-        self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
-        if not settings.checkpoint_shared and (local := self._folder.local) is not None:
+        folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
+        if not settings.checkpoint_shared and (local := folder.local) is not None:
             check_trusted(local)
-        self._network = Network.of(spark, settings)
-        self._fence = Fence(self._folder.control_file(), plan, submission=submission_of(self._session))
+        network = Network.of(spark, settings)
+        self._fence = Fence(folder.control_file(), plan, submission=submission_of(self._session))
         self._fence.keep_beating()
-        self._generation = self._fence.generation
-        begin_step("the state is read")
-        self.storm_id = f"{plan.topology}-{self._generation}-{int(time.time())}"
-        self._commits = self._batch_commits()
-        begin_step("open rows and dead letters are read")
-        self._acker = self._durable_acker()
-        self._shared = self._shared_folder()
-        self._letters, self._replays = self._dead_letters()
-        self._failed_rows = FailedRows(settings.poison_attempts)
-        self._throttle = Throttle(plan)
-        self._end_of_input = EndOfInput(plan, available_now=self._available_now)
-        self._limits = TriggerLimits(settings.batch_target_ms / 1000)
-        self._tally = Tally(plan, "spark", self._throttle.pressure)
-        self._tally.dead_letters_in = settings.dead_letter_dir or self._letters.place
-        self._nimbus = Nimbus(
-            cloudpickle.dumps(plan),
-            plan.workers,
-            folder=self._scratch,
-            address=self._network.address,
-            lease_secs=settings.worker_lease_secs,
-            start_timeout_secs=settings.worker_start_timeout_secs,
-            on_trouble=self._wake.set,
-            on_stir=self._stirred.set,
+        self.storm_id = f"{plan.topology}-{self._fence.generation}-{int(time.time())}"
+        executors = Executors(spark)
+        self._premises = Premises(
+            session=self._session,
+            shared_session=self._shared_session,
+            scratch=self._scratch,
+            folder=folder,
+            is_kept=checkpoint is not None,
+            network=network,
+            fence=self._fence,
+            executors=executors,
+            preflight=Preflight(self._session.sparkContext, plan, self._end_wanted.is_set),
+            feedback=Feedback(self._shared_session.session, self._scratch, f"{plan.topology} {folder}"),
+            limits=TriggerLimits(settings.batch_target_ms / 1000),
+            tally=self._tally,
             storm_id=self.storm_id,
-            active=active,
-            stuck_secs=settings.stuck_warning_secs,
-            stuck_timeout_secs=settings.stuck_timeout_secs,
-            prepare_timeout_secs=settings.prepare_timeout_secs,
-            state=self._state_access,
-            state_of=self._state_of,
-            certificate=self._network.certificate,
-            silence_secs=self._network.silence_secs,
-            shared=self._shared,
-            working_folder=settings.working_dir and os.path.abspath(settings.working_dir),
-            tasks_of=plan.names_of_tasks,
+            log_folder=self._log_folder,
+            available_now=self._available_now,
+            wake=self._wake,
+            stirred=self._stirred,
+            killed=self._killed,
         )
-        self._feedback = Feedback(
-            self._shared_session.session, self._scratch, f"{plan.topology} {self._folder}"
-        )
-        Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
-        self._executors = Executors(spark)
-        self._executors.warn(plan)
+        self._lay_out(Layout(self._premises, plan, active=self._active, is_first=True))
+        executors.warn(plan)
         bring_python(self._session.sparkContext)
-        self._preflight = Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set)
-        self._placement = Placement(
-            self._session,
-            self._executors,
-            plan.topology,
-            plan.settings.executors_wait_secs,
-            self._stop_wanted.is_set,
-            self._preflight,
-        )
-        self._supervisor = threading.Thread(
-            target=self._supervise, name=f"topology-{plan.topology}", daemon=True
-        )
-        kept = str(self._folder) if self._kept else None
-        self._server = serve(self, engine="spark", active=active, checkpoint=kept)
+        self._supervisor = threading.Thread(target=self._supervise, name=f"topology-{self.name}", daemon=True)
+        kept = None if checkpoint is None else str(folder)
+        self._server = serve(self, engine="spark", active=self._active, checkpoint=kept)
         self._supervisor.start()
+
+    def _lay_out(self, layout: Layout) -> None:
+        """Make this the layout of the topology, before its workers start."""
+        plan = layout.plan
+        self._tally.lay_out(plan, layout.throttle.pressure)
+        self._tally.dead_letters_in = plan.settings.dead_letter_dir or layout.recovery.letters.place
+        folder = str(self._premises.folder)
+        Whereabouts(plan.topology, folder, self._log_folder, layout.generation, os.getpid()).write()
+        self._layout = layout
 
     def _give_back(self) -> None:
         """Undo a start that failed. Only the new generation stays in the checkpoint."""
         self._close_server()
-        if self._acker is not None:
-            with contextlib.suppress(Exception):
-                self._acker.stop()
-        if hasattr(self, "_nimbus"):
-            self._nimbus.close()
-        if self._shared is not None:
-            self._shared.close()
+        if self._layout is not None:
+            self._layout.close()
         if hasattr(self, "_fence"):
             self._fence.leave()
         if self._claim is not None:
@@ -365,32 +313,38 @@ class SparkTopology(ServedTopology):
     @property
     def name(self) -> str:
         """The topology's name."""
-        return self._plan.topology
+        return self.plan.topology
 
     @property
     def plan(self) -> PhysicalPlan:
-        """The physical plan that runs."""
-        return self._plan
+        """The physical plan that runs, or that was laid out last."""
+        return self._tally.plan
 
     @property
     def generation(self) -> int:
-        """How many drivers this checkpoint folder has seen before this one."""
-        return self._generation
+        """How many layouts of the topology this checkpoint folder has seen before this one, in this driver and earlier ones."""
+        return self._fence.generation
 
     @property
     def query(self) -> StreamingQuery | None:
         """Spark's own handle of the data query. Each restart makes a new one. Read from it, but end the query with `stop`."""
-        return self._run.query if self._run is not None else None
+        run = self._now.query_run
+        return None if run is None else run.query
+
+    @property
+    def _now(self) -> Layout:
+        assert self._layout is not None
+        return self._layout
 
     def job_groups(self) -> list[str]:
         """Return the groups of the Spark jobs that run for this topology, such as the ids of its queries' runs."""
-        queries = (self.query, None if self._acker is None else self._acker.query)
-        return [self._placement.group, *(str(query.runId) for query in queries if query is not None)]
+        queries = (self.query, None if self.acker is None else self.acker.query)
+        return [self._now.placement.group, *(str(query.runId) for query in queries if query is not None)]
 
     @property
     def acker(self) -> DurableAcker | None:
         """The durable acker, which keeps the source rows that stay open beyond their batch. None if the topology has none."""
-        return self._acker
+        return self._now.recovery.acker
 
     def pending(self) -> DataFrame:
         """Return the source rows whose trees are open beyond their batch, as the durable acker knows them.
@@ -398,7 +352,7 @@ class SparkTopology(ServedTopology):
         The columns are root, created, value, component, task, batch, message_id and row. The data is some seconds old. A row
         whose tree ends within its batch never appears in the result.
         """
-        if self._acker is None or (records := self._acker.pending()) is None:
+        if self.acker is None or (records := self.acker.pending()) is None:
             return self._session.createDataFrame([], OPEN_RECORDS_DDL)
         return records
 
@@ -431,16 +385,16 @@ class SparkTopology(ServedTopology):
     @property
     def planned_restarts(self) -> int:
         """How many times the query was started again to change `source_limits`."""
-        return self._planned_restarts
+        return self._earlier_restarts + self._now.planned_restarts
 
     @property
     def source_limits(self) -> Mapping[str, int]:
         """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
-        return self._limits.units
+        return self._premises.limits.units
 
     def worker_places(self) -> list[WorkerPlace]:
         """Return where the workers are, in order."""
-        return self._nimbus.worker_places()
+        return self._now.nimbus.worker_places()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Return the stories that workers on this host wrote, newest first: of trees that failed, and of some that did not."""
@@ -464,48 +418,22 @@ class SparkTopology(ServedTopology):
         the held tuples one message timeout to be acked, as Storm does.
         """
         self._tally.begin_to_stop()
-        self._wait_for_held()
-        self._nimbus.limit_waiting()
-        self._stop_wanted.set()
-        self._wake.set()
-        self._placement.cancel()
+        with self._changing:
+            self._end_wanted.set()
+            layout = self._now
+        layout.end()
         self._ended.wait()
-
-    def _wait_for_held(self) -> None:
-        spouts = (one for one in self._plan.components.values() if one.kind == "spout")
-        if not self._held() or all(spout.source for spout in spouts):
-            return
-        secs = self._settings.message_timeout_secs
-        _log.info("%s waits at most %g s for %d tuples that its bolts keep", self.name, secs, self._held())
-        self.deactivate()
-        until = time.monotonic() + secs
-        while self._held() and time.monotonic() < until and not self._stop_wanted.is_set():
-            if self._ended.wait(0.1):
-                return
-        if self._held():
-            _log.warning(
-                "%s stops while its bolts keep %d tuples of committed batches: tuples that do not come from a source are lost",
-                self.name,
-                self._held(),
-            )
-
-    def _held(self) -> int:
-        """Return the number of tuples that bolts still held when the last committed batch had ended."""
-        run = self._run
-        return 0 if run is None else run.held
 
     def waits_for(self) -> str:
         """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
-        if self._tally.statistics().batches:
+        if self._tally.has_reports:
             return ""
-        if self._reads_state:
-            return "the state is read"
-        return self._placement.waits_for() or self._nimbus.waits_for()
+        return self._now.waits_for()
 
     @property
     def close_secs(self) -> float:
         """How long ``close`` and ``cleanup`` may take when the topology stops, in seconds."""
-        return _CLOSE_SECS
+        return CLOSE_SECS
 
     def calls_under_way(self) -> list[Busy]:
         """Return what an end of the topology would cut off, the most important first, as the workers' last heartbeats have it.
@@ -513,14 +441,16 @@ class SparkTopology(ServedTopology):
         While the topology stops, each worker sends a heartbeat every second. Of a worker with many calls, the last one stands
         for all that follow, too.
         """
-        return self._nimbus.all_calls()
+        return self._now.nimbus.all_calls()
 
     def end_input(self) -> None:
         """End the input: once nothing comes for two batches, bolts flush what they hold, and the topology ends by itself.
 
         Rows that come meanwhile are still processed.
         """
-        self._end_of_input.end()
+        with self._changing:
+            self._input_ended = True
+            self._now.end_of_input.end()
         self._stirred.set()
 
     def kill(self) -> None:
@@ -529,32 +459,50 @@ class SparkTopology(ServedTopology):
         The workers are killed and close nothing. The batch that was running will run again when the topology is restarted.
         """
         self._killed.set()
-        self._stop_wanted.set()
-        self._nimbus.kill_workers()
-        self._wake.set()
-        self._placement.cancel()
+        with self._changing:
+            self._end_wanted.set()
+            layout = self._layout
+        if layout is not None:
+            layout.kill()
         self._ended.wait()
 
     def activate(self) -> None:
         """Let the spouts emit again."""
-        self._nimbus.activate(True)
-        self._stirred.set()
+        self._set_active(True)
 
     def deactivate(self) -> None:
         """Stop the spouts from emitting. Bolts complete the tuples that are under way, and batches continue (B13)."""
-        self._nimbus.activate(False)
-        self._stirred.set()
+        self._set_active(False)
 
-    def _begin_to_stop(self) -> None:
-        """Tell the statistics and the workers that the topology stops. Only the first call counts."""
-        self._tally.begin_to_stop()
-        self._nimbus.limit_waiting()
+    def _set_active(self, active: bool) -> None:
+        with self._changing:
+            self._active = active
+            self._now.activate(active)
+
+    def lay_out(self, plan: PhysicalPlan) -> None:
+        """End the workers at the next batch boundary, and go on with those of another plan of this topology.
+
+        Return when these are up, or the topology has ended.
+
+        What is kept of a topology at its end is kept here: the state of an exactly-once topology, the rows of sources, and those
+        that are open. The memory of other bolts is lost, as in Storm (J3).
+        """
+        with self._changing:
+            if self._end_wanted.is_set() or self._next is not None or self._ended.is_set():
+                what = "ends" if self._next is None else "is being laid out anew already"
+                msg = f"topology {self.name!r} {what}, so it can't be rebalanced now"
+                raise StatusError(msg)
+            self._next = plan
+            layout = self._now
+        layout.end()
+        while (self._next is plan or self.waits_for()) and not self._ended.wait(_LOOK_SECS):
+            pass
 
     # -- the supervisor --------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
         try:
-            self._run_attempts()
+            self._run_layouts()
         except Exception as error:
             # If the JVM ends during a call, the call can raise any error. So test whether the JVM itself still answers.
             if _answers(self._session):
@@ -567,17 +515,6 @@ class SparkTopology(ServedTopology):
             else:
                 self._error = StormsparkError("Spark's JVM has ended")
         finally:
-            if self._end_of_input.is_done:
-                self._begin_to_stop()
-            with contextlib.suppress(Exception):
-                self._end_workers()
-            if self._acker is not None:
-                with contextlib.suppress(Exception):
-                    self._acker.stop()
-            self._nimbus.close()
-            self._placement.end()
-            if self._shared is not None:
-                self._shared.close()
             self._fence.leave()
             assert self._claim is not None
             self._claim.close()
@@ -587,358 +524,61 @@ class SparkTopology(ServedTopology):
             self._close_server()
             self._ended.set()
 
-    def _run_attempts(self) -> None:
-        """Run one query after another until the topology has to end or a batch has failed too often."""
-        attempt, reason = 0, ""
-        settings = self._settings
-        retries = self._retries = Retries(
+    def _run_layouts(self) -> None:
+        """Run one layout after another until the topology has to end."""
+        while True:
+            layout = self._now
+            try:
+                layout.run()
+                self._error = layout.error
+            finally:
+                if layout.end_of_input.is_done:
+                    layout.begin_to_stop()
+                with contextlib.suppress(Exception):
+                    layout.end_workers()
+                layout.close()
+            if self._error is not None or layout.end_of_input.is_done or not self._lay_out_anew(layout):
+                return
+
+    def _lay_out_anew(self, before: Layout) -> bool:
+        """Make the next layout, if somebody wants one. Return whether there is one to run.
+
+        The checkpoint is needed for it, so this waits for storage that can't be reached, as a batch would. Raises the errors of
+        `Layout`, and `FencedError` if another driver has taken the checkpoint.
+        """
+        plan, settings = self._next, before.plan.settings
+        if plan is None:
+            return False
+        retries = Retries(
             settings.max_attempts, settings.outage_timeout_secs, settings.restart_max_delay_secs
         )
-        while True:
-            run = self._run = QueryRun(
-                self._shared_session,
-                self._plan,
-                self._attempt(attempt, reason),
-                self._tally,
-                self._throttle,
-                self._limits,
-                self._stop_wanted,
-                self._wake,
-                self._stirred,
-                self._acker,
-                self._feedback,
-                self._available_now,
-                self._commits,
-                self._failed_rows,
-                self._fence,
-                self._letters,
-                end_of_input=self._end_of_input,
-            )
+        while not self._end_wanted.is_set():
             try:
-                self._fence.check()
-                self._recover()
-            except FencedError as error:
-                self._error = error
-                return
-            except Exception as error:
-                if attempt == 0 and not isinstance(error, CheckpointError | OSError):
-                    raise
-                run.failure = in_full(error)
-                run.failed_outside = is_outside_error(error)
-            else:
-                try:
-                    self._placement.place(run.attempt, self._nimbus)
-                except UnsupportedEnvironmentError as error:
-                    self._error = error
-                    return
-                # What a worker has told at its start, such as a folder that its host does not share, needs no query to be told.
-                if self._nimbus.error is None:
-                    self._start(run, first=attempt == 0 and not self._planned_restarts)
-            self._error = self._nimbus.error or run.error
-            if self._error is not None or self._stop_wanted.is_set():
-                return
-            if run.stopped_by_others and self._ends_with_its_query():
-                return
-            planned = bool(run.new_limits) and run.failure is None and self._nimbus.broken is None
-            if run.succeeded or planned:
-                retries.succeeded()
-            if planned:
-                # The restart was planned, and no batch has begun. So the attempt continues, and workers notice nothing.
-                self._planned_restarts += 1
-                for new in run.new_limits:
-                    _log.info("%s starts its query again with a new limit: %s", self.name, new)
-                continue
-            reason = self._nimbus.broken or run.failure or "the query ended"
-            outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
-            lost = self._nimbus.lost_workers()
-            outside |= self._executors.took_workers(lost)
-            reason += self._executors.why_lost(self._plan, lost)
-            self._unrecovered |= lost
-            if self._session.sparkContext._jsc.sc().isStopped():
-                self._error = StormsparkError("the Spark session was stopped while the topology ran")
-                return
-            now = time.monotonic()
-            msg = retries.failed(run.batch_number, reason, outside=outside, now=now)
-            if msg is not None:
-                self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)
-                return
-            attempt += 1
-            if self._plan.exactly_once:
-                self._tally.add_taken_back(reason)
-            text = retries.to_log(attempt, now)
-            if text is not None:
-                line = in_one_line(text)
-                more = "" if line == text else f" (logs: {self._log_folder})"
-                _log.warning("%s: %s%s", self.name, line, more)
-            if self._stop_wanted.wait(retries.delay_secs):
-                return
-            if run.transaction is not None:
-                self._failed_rows.add(retries.batch, run.transaction.failed_rows)
-            self._nimbus.begin_attempt(attempt)
-            self._throttle.begin()
-            self._end_of_input.begin_attempt()
-
-    def _ends_with_its_query(self) -> bool:
-        """Whether the topology has to end because somebody has stopped its query, as with ``spark.streams.active[0].stop()``."""
-        if self._session.sparkContext._jsc.sc().isStopped():
-            return False
-        try:
-            # Spark itself stops a query if another driver in this process takes over the checkpoint.
-            self._fence.check()
-        except FencedError as error:
-            self._error = error
-            return True
-        except (CheckpointError, OSError):
-            return False
-        _log.warning(
-            "%s ends, because its query was stopped in the Spark session. Batch %d is not committed, and a later start with the "
-            "same checkpoint does it again. `stop` of the running topology ends it between two batches",
-            self.name,
-            self._run.batch_number if self._run is not None else 0,
-        )
-        self._begin_to_stop()
-        self._stop_wanted.set()
-        return True
-
-    def _start(self, run: QueryRun, *, first: bool) -> None:
-        """Start a query and watch it until it ends.
-
-        If the very first query can't start, none ever will, so the error ends the topology. If a later query can't start,
-        the reason may be storage that can't be reached, and another attempt may help. But no attempt repairs a source that no
-        longer fits its spout, such as a table whose column was renamed.
-        """
-        try:
-            run.start(self._folder.spark)
-        except Exception as error:
-            if first or isinstance(error, InvalidTopologyError):
+                self._fence.begin_generation(plan)
+                layout = Layout(self._premises, plan, active=self._active, is_first=False)
+            except FencedError:
                 raise
-            run.failure, run.failed_outside = in_full(error), True
-        else:
-            self._watch(run)
-
-    def _recover(self) -> None:
-        """Prepare the next attempt. No batch runs meanwhile."""
-        self._reads_state = True
-        try:
-            self._give_new_workers_theirs()
-        finally:
-            self._reads_state = False
-
-    def _give_new_workers_theirs(self) -> None:
-        """Give each new worker its state, and the rows that its earlier incarnations left open."""
-        if self._commits is not None:
-            self._commits.reopen()
-            assert self._run is not None
-            self._run.attempt = replaced(self._run.attempt, earlier=self._earlier_attempts(self._commits))
-        if self._hand_over is not None:
-            self._hand_over.read(self._unrecovered)
-        messages: dict[int, list[Adopt]] = {}
-        if self._replays is not None:
-            messages = self._replays.messages(self._unrecovered, self._last_committed())
-        if self._acker is not None and self._unrecovered:
-            first = self._folder.last_committed_batch() + 1
-            for worker, left_open in self._acker.recover(self._unrecovered, first).items():
-                rows = sum(len(message.rows) for message in left_open)
-                _log.info("%d rows that were open in lost worker %d are emitted again", rows, worker)
-                messages[worker] = [*messages.get(worker, ()), *left_open]
-        for worker, adopted in messages.items():
-            self._nimbus.adopt(worker, adopted)
-        self._unrecovered.clear()
-
-    def _last_committed(self) -> int:
-        """Return the batch that was committed last; -1 if there is none."""
-        return self._folder.last_committed_batch() if self._commits is None else self._commits.last
-
-    def _dead_letters(self) -> tuple[LettersOfBatches, LetterReplays | None]:
-        """Return what takes the dead letters, and the rows of earlier ones that somebody wants to be emitted again.
-
-        The letters of a topology without a checkpoint go to a file, because a temporary folder goes with its driver.
-        """
-        if not self._kept:
-            return LetterLines(self._log_folder), None
-        try:
-            table = self._folder.dead_letters()
-        except OSError as error:
-            msg = f"the checkpoint folder {self._folder} can't be used: {error}"
-            raise CheckpointError(msg) from error
-        batch = self._last_committed() + 1
-        found = table.assign(batch, [source.id for source in self._plan.sources])
-        return table, LetterReplays(self._plan, found) if found else None
-
-    def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
-        """Return the facts that earlier attempts left for the next batch, which is the one after the last committed batch."""
-        announced_batch, announced = commits.announced()
-        batch = commits.last + 1
-        return EarlierAttempts(
-            batch, self._failed_rows.given_up(batch), announced if announced_batch == batch else {}
-        )
-
-    def _shared_folder(self) -> SharedFolder | None:
-        """Return the folder in the checkpoint that workers have to see. None if the checkpoint is at a URL, or if only the driver
-        writes to it.
-        """
-        plan = self._plan
-        if self._folder.local is None:
-            return None
-        if self._acker is not None:
-            # The workers themselves write nothing. But the Spark executors beside them write the acker query's state.
-            otherwise = (
-                "set stormspark.acker.durable to false; then rows that are open in a window or a join are lost with their "
-                "worker"
-            )
-        elif plan.exactly_once and (
-            self._settings.record_inputs
-            or plan.sources  # for rows whose tuples bolts hold over the end of a batch
-            or any(one.kind_of_state for one in plan.components.values())
-        ):
-            if self._drivers_table:
-                return None
-            otherwise = (
-                "set stormspark.state.table to driver; then the driver writes the changes of all workers"
-            )
-        else:
-            return None
-        try:
-            return SharedFolder(Path(str(self._folder), "stormspark"), otherwise)
-        except OSError as error:
-            msg = f"the checkpoint folder {self._folder} can't be used: {error}"
-            raise CheckpointError(msg) from error
-
-    def _durable_acker(self) -> DurableAcker | None:
-        """Return the durable acker. None if the topology has no source spouts, or if the settings turn acking or the acker off.
-
-        It is also None if batches are transactions, because then no tree outlives its batch.
-        """
-        wanted = self._settings.acking and self._settings.acker_durable and not self._plan.exactly_once
-        if not self._plan.sources or not wanted:
-            return None
-        return DurableAcker(
-            self._session,
-            self._plan,
-            self._folder,
-            self._generation,
-            self._adopt,
-            self._scratch,
-        )
-
-    def _adopt(self, worker: int, messages: list[Adopt]) -> None:
-        self._nimbus.adopt(worker, messages)
-
-    def _batch_commits(self) -> BatchCommits | None:
-        """If batches are transactions, open the state table for commits and return it. Opening it fences every earlier writer."""
-        if not self._plan.exactly_once:
-            return None
-        table = self._table_of_spark() or self._table_of_driver()
-        self._drivers_table = isinstance(table, DriversStateTable)
-        if table is not None:
-            self._hand_over = StateHandOver(self._plan, table, self._scratch)
-        commits = BatchCommits(self._plan, self._folder.state_table, self._generation, table=table)
-        commits.open(self._folder.last_committed_batch())
-        return commits
-
-    def _table_of_spark(self) -> SparkStateTable | None:
-        """Return the state table if Spark has to write it; otherwise None."""
-        settings = self._settings
-        if not is_for_spark(settings.state_table, self._folder.state_table):
-            return None
-        if settings.record_inputs:
-            msg = (
-                f"stormspark.record.inputs makes workers write recordings beside the state table {self._folder.state_table}, "
-                f"but Spark writes that table (stormspark.state.table). Remove stormspark.record.inputs, or give a checkpoint "
-                f"folder that delta-rs can write to"
-            )
-            raise UnsupportedEnvironmentError(msg)
-        return SparkStateTable(
-            self._session,
-            self._folder.state_table_for_spark,
-            retain_txids=settings.state_retain_txids,
-            retain_hours=settings.state_retain_hours,
-        )
-
-    def _table_of_driver(self) -> DriversStateTable | None:
-        """Return the state table if the driver writes it, and workers hand their changes to the driver; otherwise None."""
-        settings = self._settings
-        # The user gave no checkpoint, so the folder is the driver's own. Workers on other hosts can't see it.
-        alone = not self._kept and self._network.address is not None
-        if settings.state_table != "driver" and (settings.state_table is not None or not alone):
-            return None
-        if settings.record_inputs:
-            msg = (
-                "stormspark.record.inputs makes workers write recordings beside the state table, but the driver writes that "
-                "table (stormspark.state.table). Remove stormspark.record.inputs, or give a checkpoint folder that all hosts "
-                "share"
-            )
-            raise UnsupportedEnvironmentError(msg)
-        return DriversStateTable(
-            self._folder.state_table,
-            retain_txids=settings.state_retain_txids,
-            retain_hours=settings.state_retain_hours,
-        )
-
-    def _state_of(self, worker: int) -> Iterable[bytes]:
-        return () if self._hand_over is None else self._hand_over.parts(worker)
-
-    def _state_access(self) -> StateAccess | None:
-        commits = self._commits
-        if commits is None:
-            return None
-        return StateAccess(
-            commits.location, commits.generation, commits.last, commits.storage_options, commits.by_driver
-        )
-
-    def _watch(self, run: QueryRun) -> None:
-        """Watch the query, and return once it has ended.
-
-        A query ends at the gate, by itself, or because the supervisor stops it between two batches.
-        """
-        look_secs = min(_LOOK_SECS, self._settings.worker_lease_secs / 6)
-        while True:
-            if self._wake.wait(look_secs):
-                self._stirred.set()
-            self._wake.clear()
-            self._nimbus.look_for_silence()
-            if self._end_of_input.is_done:
-                # Spouts that emit between batches do so until the workers are told. Before, `is_between_batches` is never true.
-                self._begin_to_stop()
-            if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
-                # wait, and tasks that have not begun.
-                run.cancel()
-            end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
-            if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):
-                run.stop()
-                return
-            if not run.is_active():
-                run.note_end()
-                return
-
-    def _end_workers(self) -> None:
-        if self._killed.is_set() or self._error is not None:
-            self._nimbus.kill_workers()
-        elif not self._nimbus.close_workers(_CLOSE_SECS, -1 if self._commits is None else self._commits.last):
-            _log.warning("a worker of %s did not close within %g s and is killed", self.name, _CLOSE_SECS)
-            self._tally.add_not_returned(self._nimbus.calls())
-            self._nimbus.kill_workers()
-        self._tally.add_last_reports(map(read_report, self._nimbus.last_reports))
-        self._tally.add_not_returned(self._nimbus.not_returned)
-
-    def _attempt(self, attempt: int, reason: str) -> Attempt:
-        return Attempt(
-            topology=self.name,
-            generation=self._generation,
-            attempt=attempt,
-            reason=reason,
-            workers=self._plan.workers,
-            partitions=self._plan.partitions,
-            supersteps=self._plan.last_superstep + 1,
-            nimbus=self._nimbus.endpoint,
-            key=self._nimbus.key,
-            log_folder=self._network.workers_log_folder(self._settings.log_dir, self._log_folder),
-            start_timeout_secs=self._settings.worker_start_timeout_secs,
-            ports=self._network.worker_ports,
-            silence_secs=self._network.silence_secs,
-            sources=wants_sources(),
-        )
+            except Exception as error:
+                text = in_full(error)
+                given_up = retries.failed(-1, text, outside=is_outside_error(error), now=time.monotonic())
+                if given_up is not None:
+                    msg = f"{self.name} could not be laid out anew: {given_up}"
+                    raise StormsparkError(msg) from error
+                _log.warning("%s is not laid out anew yet: %s", self.name, in_one_line(text))
+                self._end_wanted.wait(retries.delay_secs)
+                continue
+            with self._changing:
+                if self._end_wanted.is_set():
+                    layout.close()
+                    return False
+                self._lay_out(layout)
+                self._next = None
+                self._earlier_restarts += before.planned_restarts
+                layout.nimbus.activate(self._active)
+                if self._input_ended:
+                    layout.end_of_input.end()
+            return True
+        return False
 
 
 def _answers(session: SparkSession) -> bool:

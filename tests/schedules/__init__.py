@@ -9,7 +9,7 @@ alone. Small runs are enumerated (`enumerated`): each single thing that can happ
 
 What it drives is real: `Worker`, `Desk`, `Ledger`, `Transaction`, `FailedRows`, `BatchCommits`, `Outbox`, the transactional
 builder. What stands in for Spark is `engine`, which does call by call what `stormspark.spark.query_run`,
-`stormspark.spark.topology` and `stormspark.worker.host.process` do. What stands in for Delta is `memory_table`.
+`stormspark.spark.layout` and `stormspark.worker.host.process` do. What stands in for Delta is `memory_table`.
 Time is a clock that the schedule drives.
 
 What comes out is held against a plain sequential run of a few lines:

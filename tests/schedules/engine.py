@@ -1,6 +1,6 @@
 """Spark's engine without Spark: drivers, workers and what can become of them, one call after another, as a schedule wants it.
 
-`Engine` does what `stormspark.spark.topology` and `stormspark.spark.query_run` do, `Host` what
+`Engine` does what `stormspark.spark.layout` and `stormspark.spark.query_run` do, `Host` what
 `stormspark.worker.host.process` does; the workers, the desks, the transactions and the commits are the real ones.
 """
 

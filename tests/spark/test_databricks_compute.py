@@ -88,7 +88,7 @@ def test_python_starts_again_beside_the_same_spark(compute):
         wait_for(
             lambda: workers("holds") + workers("waits") == 0, message="the first process's workers to end"
         )
-        said = notebook.run(f"{holds}after(running, 2)\nprint(running.error, running._generation)")
+        said = notebook.run(f"{holds}after(running, 2)\nprint(running.error, running.generation)")
         assert said == "None 1\n", said + notebook.log()
         assert workers("holds") == 1
         assert notebook.run("running.stop(); print(spark.range(3).count(), queries())") == "3 []\n"

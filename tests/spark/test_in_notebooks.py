@@ -79,13 +79,13 @@ def test_a_cell_that_is_run_twice_and_interrupted(spark, pysparks_handler, tmp_p
             assert first.wait(0) and first.error is None
             wait_for_batches(second, 2)
             own = users_job(spark, str(tmp_path / "go on"))
-            run = second._run
+            run = second._now.query_run
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
             own.join(PATIENCE_SECS)
             assert not own.is_alive(), "the user's own job is cancelled"
             wait_for_batches(second, 2)
-            assert second._run is run, "no job of the topology is cancelled, so the query goes on"
+            assert second._now.query_run is run, "no job of the topology is cancelled, so the query goes on"
             (tmp_path / "go on").touch()
     assert second.wait(0) and second.error is None
     final = second.statistics()

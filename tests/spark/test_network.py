@@ -43,7 +43,7 @@ connections = [c for worker in workers for c in worker.net_connections("tcp")]
 print(json.dumps({
     "to": sorted({c.raddr.port for c in connections if c.status == "ESTABLISHED" and c.raddr.port == port}),
     "at": sorted(c.laddr.port - port for c in connections if c.status == "LISTEN"),
-    "encrypted": bool(running._nimbus.key.certificate),
+    "encrypted": bool(running._now.nimbus.key.certificate),
     "executors": len({worker.environ()["SPARK_EXECUTOR_DIRS"] for worker in workers}),
 }))
 running.stop()

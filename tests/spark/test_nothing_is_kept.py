@@ -19,8 +19,8 @@ pytestmark = pytest.mark.spark
 
 
 def run_of(running: SparkTopology) -> weakref.ref[QueryRun]:
-    assert running._run is not None
-    return weakref.ref(running._run)
+    assert running._now.query_run is not None
+    return weakref.ref(running._now.query_run)
 
 
 def is_gone(spark: SparkSession, run: weakref.ref[QueryRun]) -> bool:
@@ -35,9 +35,11 @@ def set_a_new_limit(running: SparkTopology) -> None:
     """Spark's query then ends, and another one goes on with the same attempt."""
     limit, before = NewLimit("sentences", "rows", 2, 1, "a test wants it"), run_of(running)
     with pytest.MonkeyPatch.context() as patch:
-        limits = running._limits
-        patch.setattr(limits, "observe", lambda *_, **__: [limit] if running._run is before() else [])
-        wait_for(lambda: running._run is not before())
+        limits = running._premises.limits
+        patch.setattr(
+            limits, "observe", lambda *_, **__: [limit] if running._now.query_run is before() else []
+        )
+        wait_for(lambda: running._now.query_run is not before())
 
 
 @pytest.mark.long

@@ -72,7 +72,7 @@ class Watch:
         self.period = 10.0 if LONG_SECS else 1.0
         self.samples: list[Sample] = []
         self.rounds = Rounds()
-        self.rounds.listen(running._throttle)
+        self.rounds.listen(running._now.throttle)
         self._say = say
         self._began = time.monotonic()
         self._sampled_at = self._said_at = self._began

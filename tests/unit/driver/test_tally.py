@@ -193,3 +193,27 @@ def test_rounds_are_no_batches():
         now = tally.statistics()
         seen.append((now.batches, now.batches_ended, now.flushes))
     assert seen == [(1, 0, 0), (2, 0, 0), (3, 1, 1)]
+
+
+def test_totals_stay_when_a_topology_is_laid_out_anew():
+    """J3. Task 2 was the second one of the spout, and has the id 5 now. Incarnations are counted from 0 again."""
+
+    def plan(*tasks: int) -> Any:
+        return SimpleNamespace(
+            topology="t",
+            components={"s": SimpleNamespace(kind="spout", tasks=tasks, calls_at_once=0)},
+            tasks={id: SimpleNamespace(id=id, component="s", index=index) for index, id in enumerate(tasks)},
+        )
+
+    tally = Tally(plan(1, 2), "spark")
+    tally.add_batch([report(0, 0, 0, emitted=10, pending=4), report(1, 0, 0, emitted=5, pending=1)], 0.1)
+    tally.take_batch()
+    tally.lay_out(plan(4, 5, 6))
+    assert not tally.has_reports
+    assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 10, 5: 5}
+    assert tally.statistics().components["s"].pending == 0, "its workers have ended"
+    again = WorkerReport(0, 0, 1, {4: TaskCounters(emitted=2), 6: TaskCounters(emitted=1)}, (), None, 0)
+    tally.add_batch([again], 0.1)
+    assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 12, 5: 5, 6: 1}
+    assert tally.take_batch().emitted == 3
+    assert tally.statistics().batches == 2

@@ -14,8 +14,8 @@ pytest.importorskip("pyspark")
 
 from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.spark.layout import Layout
 from stormspark.spark.network import Network
-from stormspark.spark.topology import SparkTopology
 from stormspark.worker.host.addresses import Address, Ports, executor_hosts
 
 
@@ -56,14 +56,16 @@ def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs(
 
 @pytest.mark.parametrize(("named", "told"), [(None, None), ("/logs", "/logs")])
 def test_workers_get_that_address(named, told):
-    topology: Any = object.__new__(SparkTopology)
-    topology._plan = SimpleNamespace(topology="words", workers=1, partitions=1, last_superstep=0)
-    topology._generation = 0
-    topology._nimbus = SimpleNamespace(endpoint=None, key=b"")
-    topology._network = network("yarn")
-    topology._settings = Settings.read({} if named is None else {"stormspark.log.dir": named})
-    topology._log_folder = named or "/tmp/stormspark-logs-alice/words"
-    assert topology._attempt(0, "").log_folder == told
+    layout: Any = object.__new__(Layout)
+    settings = Settings.read({} if named is None else {"stormspark.log.dir": named})
+    layout.plan = SimpleNamespace(
+        topology="words", workers=1, partitions=1, last_superstep=0, settings=settings
+    )
+    layout.generation = 0
+    layout.nimbus = SimpleNamespace(endpoint=None, key=b"")
+    folder = named or "/tmp/stormspark-logs-alice/words"
+    layout._premises = SimpleNamespace(network=network("yarn"), log_folder=folder)
+    assert layout._attempt(0, "").log_folder == told
 
 
 @pytest.mark.parametrize(
