@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 from stormspark.driver.end_of_input import EndOfInput
@@ -14,7 +14,7 @@ from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
-from stormspark.errors import StormsparkError
+from stormspark.errors import StatusError, StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
@@ -197,6 +197,20 @@ class LocalTopology(ServedTopology):
     def deactivate(self) -> None:
         """Stop the spouts from emitting. Acks and fails continue (B13)."""
         self._wanted_active = False
+
+    def rebalanced(
+        self, *, workers: int | None = None, executors: Mapping[str, int] | None = None
+    ) -> PhysicalPlan:
+        """Raise `StatusError`: one thread runs all workers, and their tasks' state is in this process alone."""
+        msg = (
+            f"topology {self.name!r} runs on the local engine, in which one thread runs all workers: only topologies on Spark "
+            f"can be rebalanced"
+        )
+        raise StatusError(msg)
+
+    def lay_out(self, plan: PhysicalPlan) -> None:
+        """Raise `StatusError`, as `rebalanced` does."""
+        self.rebalanced()
 
     def waits_for(self) -> str:
         """Return what the first batch waits for. It waits for nothing, because ``submit`` opens the tasks."""

@@ -75,6 +75,23 @@ class Windows:
             while len(noted) > 1 and noted[1][0] <= now - seconds:
                 noted.popleft()
 
+    def move_rows(self, rows: Sequence[int], number: int) -> None:
+        """Let row ``n`` be row ``rows[n]`` from now on, of ``number`` rows. The other rows begin with nothing.
+
+        >>> windows = Windows()
+        >>> windows.note(0.0, np.array([[1.0] * 7, [2.0] * 7]))
+        >>> windows.move_rows([2, 0], 3)
+        >>> windows.since("600", 600.0, np.full((3, 7), 5.0))[:, 0].tolist()
+        [3.0, 5.0, 4.0]
+        """
+        for name, noted in self._noted.items():
+            moved: deque[tuple[float, np.ndarray]] = deque()
+            for at, totals in noted:
+                wider = np.zeros((number, totals.shape[1]))
+                wider[rows] = totals
+                moved.append((at, wider))
+            self._noted[name] = moved
+
     def since(self, window: str, now: float, totals: np.ndarray) -> np.ndarray:
         """Return what was added to ``totals`` within a window. Raises KeyError for an unknown window."""
         if window == ALL_TIME:

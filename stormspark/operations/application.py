@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from stormspark.errors import StatusError
+from stormspark.errors import InvalidTopologyError, StatusError
 from stormspark.operations import storm_calls
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import error
@@ -27,7 +27,13 @@ async def _refused(request: Request, raised: Exception) -> Response:
 def app(served: Served) -> Starlette:
     """Return the ASGI application for a topology.
 
-    Storm answers an action that is not allowed with the status 500, and an unknown topology with 404; so does this.
+    Storm answers an action that is not allowed or not possible with the status 500, and an unknown topology with 404; so does
+    this.
     """
-    handlers = {HTTPException: _refused, StatusError: _refused, Exception: _refused}
+    handlers = {
+        HTTPException: _refused,
+        StatusError: _refused,
+        InvalidTopologyError: _refused,
+        Exception: _refused,
+    }
     return Starlette(routes=[*storm_calls.routes(served)], exception_handlers=handlers)

@@ -29,11 +29,11 @@ class Client:
         found: dict[str, Any] = self._ask("GET", "topology/summary")["topologies"][0]
         return found
 
-    def do(self, action: str) -> dict[str, Any]:
-        """Ask for an action, such as ``kill/30``, and return the answer."""
-        return self._ask("POST", f"topology/{self._entry.id}/{action}")
+    def do(self, action: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Ask for an action, such as ``kill/30``, and return the answer. ``body`` is sent as JSON."""
+        return self._ask("POST", f"topology/{self._entry.id}/{action}", body)
 
-    def _ask(self, method: str, path: str) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         entry = self._entry
         if not entry.lives:
             msg = f"topology {entry.topology!r} does not run any more: its driver, process {entry.pid}, has ended"
@@ -42,7 +42,7 @@ class Client:
             with httpx.Client(
                 transport=httpx.HTTPTransport(uds=entry.socket), timeout=_TIMEOUT_SECS
             ) as client:
-                answer = client.request(method, f"http://driver/api/v1/{path}")
+                answer = client.request(method, f"http://driver/api/v1/{path}", json=body)
         except httpx.ConnectError as error:
             msg = (
                 f"the driver of topology {entry.topology!r}, process {entry.pid}, takes no commands: {error}"
@@ -54,9 +54,9 @@ class Client:
                 f"({error})"
             )
             raise TopologyNotAliveError(msg) from error
-        body: dict[str, Any] = answer.json()
+        said: dict[str, Any] = answer.json()
         if answer.is_error:
             raise (TopologyNotAliveError if answer.status_code == httpx.codes.NOT_FOUND else StatusError)(
-                body["errorMessage"]
+                said["errorMessage"]
             )
-        return body
+        return said

@@ -121,8 +121,10 @@ class Watcher:
     ) -> None:
         self._running, self._status, self._owner = running, status, owner
         self._clock, self._wall_clock = clock, wall_clock
-        self._tasks = tuple(sorted(running.plan.tasks))
-        self._windows, self._lock = Windows(), threading.Lock()
+        self._plan = running.plan
+        #: Guards the windows, and the plan whose tasks are their rows.
+        self._lock = threading.Lock()
+        self._windows = Windows()
         self._began = clock()
         self._closed = threading.Event()
         self.look()
@@ -134,23 +136,38 @@ class Watcher:
 
     def look(self) -> None:
         """Remember the totals of now."""
-        totals = totals_of(self._running.by_task(), self._tasks)
         with self._lock:
+            _, totals = self._read()
             self._windows.note(self._clock(), totals)
+
+    def _read(self) -> tuple[tuple[int, ...], np.ndarray]:
+        """Return the tasks, in order, and their totals. The tasks are others since the topology was rebalanced."""
+        plan = None
+        while plan is not self._running.plan:
+            plan = self._running.plan
+            counters = self._running.by_task()
+        tasks = tuple(sorted(plan.tasks))
+        if plan is not self._plan:
+            before = [self._plan.tasks[task] for task in sorted(self._plan.tasks)]
+            now_at = [tasks.index(plan.components[one.component].tasks[one.index]) for one in before]
+            self._windows.move_rows(now_at, len(tasks))
+            self._plan = plan
+        return tasks, totals_of(counters, tasks)
 
     def facts(self) -> Facts:
         """Return all that is to be said now."""
-        totals, now = totals_of(self._running.by_task(), self._tasks), self._clock()
         with self._lock:
+            tasks, totals = self._read()
+            plan, now = self._plan, self._clock()
             within = {name: self._windows.since(name, now, totals) for name in (*WINDOWS, ALL_TIME)}
         return Facts(
             self._running.storm_id,
-            self._running.plan,
+            plan,
             self._status(),
             self._owner,
             self._wall_clock(),
             int(now - self._began),
-            self._tasks,
+            tasks,
             within,
             self._running.worker_places(),
             self._running.errors(),

@@ -5,6 +5,7 @@ A call runs on the server's event loop, so it must not take long.
 
 from __future__ import annotations
 
+import json
 import socket
 
 from starlette.exceptions import HTTPException
@@ -19,6 +20,8 @@ from stormspark.operations.status import Action
 from stormspark.operations.storm_api import operation, summaries, topology_page, workers
 
 __all__ = ["routes"]
+
+_EXAMPLE_OF_OPTIONS = '{"rebalanceOptions": {"numWorkers": 2, "executors": {"count": 4}}}'
 
 
 def routes(served: Served) -> list[Route]:
@@ -38,6 +41,7 @@ class _Calls:
             "activate": self.activate,
             "deactivate": self.deactivate,
             "kill/{wait}": self.kill,
+            "rebalance/{wait}": self.rebalance,
         }
         return [
             Route("/api/v1/cluster/summary", self.cluster, methods=["GET"]),
@@ -105,6 +109,14 @@ class _Calls:
         self._controls.kill(_seconds(request.path_params["wait"]))
         return JSONResponse(operation(self._id, Action.KILL))
 
+    async def rebalance(self, request: Request) -> Response:
+        """``POST topology/:id/rebalance/:wait``, with ``rebalanceOptions`` in the body as Storm's UI has them."""
+        self._check(request)
+        wait = _seconds(request.path_params["wait"])
+        workers, executors = _rebalance_options(await request.body())
+        self._controls.rebalance(wait, workers=workers, executors=executors)
+        return JSONResponse(operation(self._id, Action.REBALANCE))
+
     def _check(self, request: Request) -> None:
         """Raise an HTTP 404 unless the request is about the topology that runs here."""
         asked = request.path_params["id"]
@@ -124,3 +136,23 @@ def _seconds(text: str) -> float | None:
             400, f"the wait is {text!r}, but it must be a number of seconds that is not negative"
         )
     return seconds
+
+
+def _rebalance_options(body: bytes) -> tuple[int | None, dict[str, int]]:
+    """Return the number of workers and the executors by component from the body of a call, which may be empty (J8).
+
+    >>> _rebalance_options(b'{"rebalanceOptions": {"numWorkers": 2, "executors": {"spout": "5", "bolt": 7}}}')
+    (2, {'spout': 5, 'bolt': 7})
+    >>> _rebalance_options(b"")
+    (None, {})
+    """
+    try:
+        options = (json.loads(body) if body.strip() else {}).get("rebalanceOptions") or {}
+        workers = options.get("numWorkers")
+        executors = {str(name): int(number) for name, number in (options.get("executors") or {}).items()}
+        return None if workers is None else int(workers), executors
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HTTPException(
+            400,
+            f"the body must be JSON such as {_EXAMPLE_OF_OPTIONS}, got {body[:200].decode(errors='replace')!r}",
+        ) from error

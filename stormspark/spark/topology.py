@@ -47,6 +47,7 @@ from stormspark.operations.served import ServedTopology
 from stormspark.operations.server import serve
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.rebalance import rebalanced
 from stormspark.plan.workers import follows_cores
 from stormspark.private_files import FolderClaim, check_trusted, claim_logs, drivers_log_folder
 from stormspark.running import end
@@ -478,6 +479,19 @@ class SparkTopology(ServedTopology):
         with self._changing:
             self._active = active
             self._now.activate(active)
+
+    def rebalance(self, *, workers: int | None = None, executors: Mapping[str, int] | None = None) -> None:
+        """Lay the topology out anew, with other numbers of workers, and of executors by component (J3). See `lay_out`.
+
+        Raises `InvalidTopologyError` for numbers that can't be, and `StatusError` if the topology ends.
+        """
+        self.lay_out(self.rebalanced(workers=workers, executors=executors))
+
+    def rebalanced(
+        self, *, workers: int | None = None, executors: Mapping[str, int] | None = None
+    ) -> PhysicalPlan:
+        """Return the plan with other numbers of workers and executors. Raises `InvalidTopologyError`."""
+        return rebalanced(self.plan, workers=workers, executors=executors)
 
     def lay_out(self, plan: PhysicalPlan) -> None:
         """End the workers at the next batch boundary, and go on with those of another plan of this topology.

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 
 import pytest
 
-from stormspark.errors import StatusError
+from stormspark import Fields, TopologyBuilder
+from stormspark.errors import InvalidTopologyError, StatusError
 from stormspark.operations.controls import Controls
 from stormspark.operations.status import Action, Status, after
+from stormspark.plan import PhysicalPlan, plan_topology
+from stormspark.plan.rebalance import rebalanced
+from stormspark.testing import FixedTupleSpout, TestWordCounter
 from tests.waiting import wait_for
 
 
@@ -19,6 +24,10 @@ class Running:
     name = "words"
 
     def __init__(self) -> None:
+        builder = TopologyBuilder()
+        builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
+        builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
+        self.plan = plan_topology(builder.create_topology("words"), {"topology.workers": 2})
         self.told: list[str] = []
         self.ended = threading.Event()
 
@@ -31,6 +40,18 @@ class Running:
     def stop(self) -> None:
         self.told.append("stop")
         self.ended.set()
+
+    def rebalanced(
+        self, *, workers: int | None = None, executors: Mapping[str, int] | None = None
+    ) -> PhysicalPlan:
+        return rebalanced(self.plan, workers=workers, executors=executors)
+
+    def lay_out(self, plan: PhysicalPlan) -> None:
+        self.told.append(f"lay out {plan.workers}")
+        self.plan = plan
+        if self.ended.is_set():
+            msg = "topology 'words' ends, so it can't be rebalanced now"
+            raise StatusError(msg)
 
 
 @pytest.mark.parametrize("status", [Status.ACTIVE, Status.INACTIVE])
@@ -89,3 +110,43 @@ def test_a_longer_wait_takes_the_place_of_a_shorter_one() -> None:
     now[0] = 700.0
     controls.kill(0.0)
     wait_for(running.ended.is_set, 10)
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_rebalance_waits_and_returns_to_the_state_that_was(active: bool) -> None:
+    running = Running()
+    controls = Controls(running, 30.0, active=active)
+    assert controls.rebalance(0.2, workers=3) == 0.2
+    assert (controls.status, running.told) == (Status.REBALANCING, ["deactivate"])
+    before = Status.ACTIVE if active else Status.INACTIVE
+    wait_for(lambda: controls.status is before, 10)
+    assert running.told == ["deactivate", "lay out 3", *(["activate"] if active else [])]
+
+
+def test_a_kill_ends_the_wait_of_a_rebalance() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    controls.rebalance(workers=3)
+    with pytest.raises(StatusError, match="is REBALANCING: rebalance is not possible until that is done"):
+        controls.rebalance(workers=1)
+    controls.kill(0.0)
+    assert running.ended.wait(10)
+    time.sleep(0.05)
+    assert (controls.status, running.told) == (Status.KILLED, ["deactivate", "deactivate", "stop"])
+
+
+def test_a_rebalance_that_can_not_be_changes_nothing() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    with pytest.raises(InvalidTopologyError, match="no component 'x'"):
+        controls.rebalance(0.0, executors={"x": 2})
+    assert (controls.status, running.told) == (Status.ACTIVE, [])
+
+
+def test_a_topology_that_ends_before_it_is_laid_out_ends() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    running.ended.set()
+    controls.rebalance(0.0)
+    wait_for(lambda: len(running.told) > 1, 10)
+    assert running.told[:2] == ["deactivate", "lay out 2"]

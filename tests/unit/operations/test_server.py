@@ -23,14 +23,18 @@ from stormspark.cli import main
 from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.metrics import Histogram, TaskCounters
+from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations import registry
 from stormspark.operations.client import Client
-from stormspark.operations.facts import WorkerPlace
+from stormspark.operations.facts import Watcher, WorkerPlace
 from stormspark.operations.registry import Registration, entries, entry_of
 from stormspark.operations.server import Server, serve
+from stormspark.operations.status import Status
 from stormspark.plan import plan_topology
+from stormspark.plan.rebalance import rebalanced
 from stormspark.testing import FixedTupleSpout, TestWordCounter
 from tests.unit.operations.test_controls import Running
+from tests.waiting import wait_for
 
 
 class Words(Running):
@@ -84,6 +88,41 @@ def serving(running: Words) -> Server:
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(main, arguments)
     return result.exit_code, result.output
+
+
+def test_what_happened_within_a_window_is_known_over_a_rebalance(words: Words) -> None:
+    """J3, J13: tasks may have other ids then."""
+    lines = words.plan.components["lines"].tasks
+    words.counters = {lines[0]: TaskCounters(emitted=10), lines[1]: TaskCounters(emitted=30)}
+    now = [0.0]
+    watcher = Watcher(words, lambda: Status.ACTIVE, "me", clock=lambda: now[0])
+    now[0] = 300.0
+    words.counters = {lines[0]: TaskCounters(emitted=11), lines[1]: TaskCounters(emitted=32)}
+    watcher.look()
+    words.plan = rebalanced(words.plan, executors={"count": 7})
+    again = words.plan.components["lines"].tasks
+    assert again != lines
+    words.counters = {again[0]: TaskCounters(emitted=15), again[1]: TaskCounters(emitted=37)}
+    now[0] = 620.0
+    facts = watcher.facts()
+    assert [facts.of("600", [task]).emitted for task in again] == [5, 7]
+    assert [facts.of(ALL_TIME, [task]).emitted for task in again] == [15, 37]
+    watcher.close()
+
+
+def test_a_rebalance_is_asked_for_as_in_the_user_interface_of_storm(words: Words) -> None:  # J8
+    client = Client(entry_of("words"))
+    for body in ({"rebalanceOptions": {"executors": {"count": "many"}}}, {"rebalanceOptions": [3]}):
+        with pytest.raises(StatusError, match=r'the body must be JSON such as {"rebalanceOptions": '):
+            client.do("rebalance/0", body)
+    with pytest.raises(StatusError, match="can't be rebalanced: there is no component 'x'"):
+        client.do("rebalance/0", {"rebalanceOptions": {"numWorkers": 1, "executors": {"x": 1}}})
+    assert words.told == []
+    client.do("rebalance/0", {"rebalanceOptions": {"numWorkers": 3}})
+    wait_for(lambda: "activate" in words.told)
+    assert words.told == ["deactivate", "lay out 3", "activate"]
+    client.do("rebalance/default")
+    assert client.summary()["status"] == "REBALANCING"
 
 
 def test_the_summary_has_the_fields_of_storm(words: Words) -> None:
