@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from stormspark.operations.client import Client
+from stormspark.operations.registry import entry_of
 from tests.faults.nothing_lost.scenario import Inject, Scenario
 from tests.faults.nothing_lost.topology import trap
 from tests.waiting import PATIENCE_SECS, worker_processes
@@ -40,6 +42,19 @@ def _kill_worker(scenario: Scenario, random: Random) -> str:
     worker = random.choice(sorted(workers))
     workers[worker].send_signal(signal.SIGKILL)
     return f"kill -9 of worker {worker}"
+
+
+def _rebalance(scenario: Scenario, random: Random) -> str:
+    """Other workers, and other executors of a bolt. What its tasks hold comes again."""
+    workers, executors = (
+        random.randrange(1, 4),
+        {random.choice(("seen", "join", "windowed")): random.randrange(1, 4)},
+    )
+    client = Client(entry_of(scenario.driver.plan.name))
+    options = {"rebalanceOptions": {"numWorkers": workers, "executors": executors}}
+    client.do("rebalance/0", options)
+    scenario.until(lambda: client.summary()["status"] == "ACTIVE", PATIENCE_SECS, "the new workers")
+    return f"rebalanced to {workers} workers and {executors}"
 
 
 def _kill_executor(scenario: Scenario, random: Random) -> str:
@@ -130,6 +145,7 @@ FAULTS = {
     "a bolt raises": Fault(_raise),
     "worker killed": Fault(_kill_worker),
     "the only worker killed": Fault(_kill_worker, {"workers": 1}),
+    "rebalanced": Fault(_rebalance),
     "executor killed": Fault(_kill_executor, {"master": "local-cluster[2,1,1024]"}),
     "driver killed": Fault(_kill_driver),
     "driver killed, one worker": Fault(_kill_driver, {"workers": 1}),
@@ -147,7 +163,7 @@ FAULTS = {
 #: What is injected once, where there is no time for all; these share a run, because starting Spark takes longest. An executor
 #: that is killed takes its worker along.
 TOGETHER = {
-    "two executors": ["executor killed", "a bolt raises"],
+    "two executors": ["executor killed", "rebalanced", "a bolt raises"],
     "two drivers": ["driver killed between two commits"],
     "one worker": ["the only worker killed"],
     "long outages": ["broker away for long"],
