@@ -36,6 +36,7 @@ PARTS = (
             "installation",
             "operations/fresh-machines",
             "operations/commands",
+            "operations/rebalance",
             "versions",
             "cluster",
             "operations/cluster",
