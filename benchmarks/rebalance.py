@@ -123,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         running = submit(
             build(options.keys, options.tasks),
-            local_session(2),
+            local_session(3),  # a slot for each worker, so that all start side by side
             conf={"topology.workers": 2},
             checkpoint=Path(folder, "checkpoint"),
         )
