@@ -13,6 +13,10 @@ import click
 from stormspark import __version__
 from stormspark.cli.environment_archive import EnvironmentArchive, environment_archive
 from stormspark.cli.load import FrontEndOptions, load_topology
+from stormspark.cli.operating_commands import COMMANDS
+from stormspark.cli.reach import Reach, reaches, reaches_all
+from stormspark.cli.refusing import assignments as _assignments
+from stormspark.cli.refusing import refusing as _refusing
 from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
 from stormspark.cli.spark_options import (
     SparkOptions,
@@ -23,8 +27,7 @@ from stormspark.cli.spark_options import (
     submits,
 )
 from stormspark.cli.story import print_stories
-from stormspark.config import merged, parse_assignment
-from stormspark.errors import StormsparkError
+from stormspark.config import merged
 from stormspark.metrics import Kind
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
 from stormspark.plan.needs import requested_cores
@@ -38,30 +41,6 @@ __all__ = ["main"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-class _Refused(click.ClickException):
-    """An error of stormspark, shown as click shows usage errors, with the same exit code."""
-
-    exit_code = 2
-
-
-def _refusing(command: Callable[_P, _R]) -> Callable[_P, _R]:
-    @functools.wraps(command)
-    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return command(*args, **kwargs)
-        except StormsparkError as error:
-            raise _Refused("\n".join([str(error), *getattr(error, "__notes__", ())])) from error
-
-    return wrapped
-
-
-def _assignments(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
-    try:
-        return dict(parse_assignment(text) for text in given)
-    except StormsparkError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
@@ -892,20 +871,21 @@ _prints_json = click.option("--json", "as_json", is_flag=True, help="Print the a
 
 
 @main.command("list")
+@reaches_all
 @_prints_json
 @_refusing
-def list_topologies(as_json: bool) -> None:
+def list_topologies(reach: Reach, as_json: bool) -> None:
     """List the topologies that this user runs on this host: state, tasks, workers, uptime, id.
 
     A topology whose driver was killed with SIGKILL is listed as DEAD, until one of the same name starts.
     """
     from stormspark.cli.operate import print_list
 
-    click.get_current_context().exit(print_list(as_json=as_json))
+    click.get_current_context().exit(print_list(reach, as_json=as_json))
 
 
 @main.command()
-@_topology_by_name
+@reaches
 @click.option(
     "-w",
     "--wait",
@@ -915,7 +895,7 @@ def list_topologies(as_json: bool) -> None:
 )
 @_prints_json
 @_refusing
-def kill(name: str, wait: float | None, as_json: bool) -> None:
+def kill(reach: Reach, wait: float | None, as_json: bool) -> None:
     """Kill the topology NAME, or the one with that id: its spouts stop emitting now, and it ends after a wait.
 
     It ends at the end of a batch, with ``close`` and ``cleanup``. The command does not wait for that. A second one sets the wait
@@ -926,30 +906,30 @@ def kill(name: str, wait: float | None, as_json: bool) -> None:
     action = "kill/default" if wait is None else f"kill/{wait:g}"
     after = "its message timeout" if wait is None else f"{wait:g} s"
     click.get_current_context().exit(
-        ask(name, action, f"{{}} is killed, and ends after {after}", as_json=as_json)
+        ask(reach, action, f"{{}} is killed, and ends after {after}", as_json=as_json)
     )
 
 
 @main.command()
-@_topology_by_name
+@reaches
 @_prints_json
 @_refusing
-def activate(name: str, as_json: bool) -> None:
+def activate(reach: Reach, as_json: bool) -> None:
     """Let the spouts of the topology NAME, or of the one with that id, emit again."""
     from stormspark.cli.operate import ask
 
-    click.get_current_context().exit(ask(name, "activate", "{} is active", as_json=as_json))
+    click.get_current_context().exit(ask(reach, "activate", "{} is active", as_json=as_json))
 
 
 @main.command()
-@_topology_by_name
+@reaches
 @_prints_json
 @_refusing
-def deactivate(name: str, as_json: bool) -> None:
+def deactivate(reach: Reach, as_json: bool) -> None:
     """Stop the spouts of the topology NAME, or of the one with that id, from emitting. What is under way goes on."""
     from stormspark.cli.operate import ask
 
-    click.get_current_context().exit(ask(name, "deactivate", "{} is inactive", as_json=as_json))
+    click.get_current_context().exit(ask(reach, "deactivate", "{} is inactive", as_json=as_json))
 
 
 @main.command()
@@ -981,6 +961,10 @@ def tail(name: str, task: str | None, follow: bool, lines: int) -> None:
     from stormspark.cli.logs import tail as show_tail
 
     show_tail(name, task, lines, follow=follow)
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
 
 
 class _Planning:

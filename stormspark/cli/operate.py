@@ -1,4 +1,4 @@
-"""Prints the topologies that run, and asks their drivers for things: activate, deactivate, kill (J1)."""
+"""Prints the topologies that run, and asks their drivers for things: activate, deactivate, kill, restart (J1, J6)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from stormspark.cli.output import wide_enough
+from stormspark.cli.reach import Reach
 from stormspark.errors import TopologyNotAliveError
 from stormspark.operations.client import Client
 from stormspark.operations.registry import Entry, entries, entry_of
 
-__all__ = ["ask", "print_list"]
+__all__ = ["ask", "print_list", "say"]
 
 #: The state of a topology whose driver is gone; Storm has no such state.
 _DEAD = "DEAD"
@@ -31,9 +32,11 @@ _COLUMNS = {
 }
 
 
-def print_list(*, as_json: bool) -> int:
-    """Print the topologies that this user runs on this host, also those whose drivers were killed. Returns the exit code."""
-    found = list(_summaries())
+def print_list(reach: Reach, *, as_json: bool) -> int:
+    """Print the topologies that this user runs on this host, also those whose drivers were killed, or those of another driver.
+    Returns the exit code.
+    """
+    found = list(_summaries()) if reach.is_here else [reach.driver().summary()]
     if as_json:
         sys.stdout.write(json.dumps({"topologies": found}) + "\n")
         return 0
@@ -76,22 +79,31 @@ def _of_silent(entry: Entry, reason: str) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.topology, "status": "no answer", "reason": reason}
 
 
-def ask(name: str, action: str, done: str, *, as_json: bool) -> int:
-    """Ask the driver of a topology, named by its name or its id, for an action. Returns the exit code.
+def ask(reach: Reach, action: str, done: str, *, as_json: bool) -> int:
+    """Ask the driver of a topology for an action. Returns the exit code.
 
     ``action`` is the call of the REST API, such as ``kill/30``, and ``done`` what is printed when the driver has taken it up.
     Raises `TopologyNotAliveError` if there is no such topology or its driver is gone, and `StatusError` if the topology is in no
     state for it.
     """
-    entry = entry_of(name)
-    if action.startswith("kill/") and not entry.lives:
+    entry = entry_of(reach.given_name) if reach.is_here and action.startswith("kill/") else None
+    if entry is not None and not entry.lives:
         entry.forget()
-        answer = {"topologyOperation": "kill", "topologyId": entry.id, "status": "success"}
+        answer: dict[str, Any] = {
+            "topologyOperation": "kill",
+            "topologyId": entry.id,
+            "status": "success",
+        }
         done = "{} had lost its driver already: it is off the list now"
     else:
-        answer = Client(entry).do(action)
+        answer = reach.driver().do(action)
+    say(answer, done.format(answer.get("topologyId")), as_json=as_json)
+    return 0
+
+
+def say(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print what a driver has answered, as it is or in words."""
     if as_json:
         sys.stdout.write(json.dumps(answer) + "\n")
     else:
-        Console(highlight=False).print(Text(done.format(entry.id)), soft_wrap=True)
-    return 0
+        Console(highlight=False).print(Text(text), soft_wrap=True)

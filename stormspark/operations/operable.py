@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,19 @@ class Operable(Controllable, Watched, Protocol):
     @property
     def log_folder(self) -> str | None:
         """The folder with the logs of tasks on this host."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the topology stopped by itself, or None."""
+
+    def waits_for(self) -> str:
+        """Return what the topology waits for before its first batch ends; an empty string if it is past that."""
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Give loggers these levels in all processes, and take back those of a former call."""
+
+    def restart(self, workers: Collection[int]) -> None:
+        """Let these workers start anew."""
 
 
 @dataclass(frozen=True)

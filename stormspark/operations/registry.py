@@ -118,6 +118,12 @@ class Registration:
             json.dump(asdict(entry), file)
         new.replace(entry.file)
 
+    @property
+    def entry(self) -> Entry:
+        """What is known of this driver, once it has entered."""
+        assert self._entry is not None
+        return self._entry
+
     def leave(self) -> None:
         """Remove the driver from the registry."""
         if self._entry is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.tally import Tally
+from stormspark.errors import StatusError
 from stormspark.metrics import TaskCounters
 from stormspark.operations.server import Server
 from stormspark.running import TopologyHandle
+from stormspark.worker.host.logger_levels import LoggerLevels
 
 __all__ = ["ServedTopology"]
 
@@ -18,6 +20,8 @@ class ServedTopology(TopologyHandle):
 
     _tally: Tally
     _server: Server | None = None
+    _log_levels: LoggerLevels | None = None
+    _is_over = False
 
     def by_task(self) -> dict[int, TaskCounters]:
         """Return the counters of each task that has reported, those of its earlier incarnations included."""
@@ -32,6 +36,24 @@ class ServedTopology(TopologyHandle):
         """Whether somebody has killed the topology from outside, as with ``stormspark kill``."""
         return self._server is not None and self._server.was_killed
 
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Give loggers of this process these levels, and take back those of a former call (J22)."""
+        if self._log_levels is None:
+            self._log_levels = LoggerLevels()
+        if not self._is_over:
+            self._log_levels.apply(levels)
+
+    def restart(self, workers: Collection[int]) -> None:
+        """Let these workers start anew (J6). Raises `StatusError` if the engine has no worker processes."""
+        msg = (
+            "the local engine's workers are no processes, so they can't be restarted: run the topology with --engine spark, or "
+            "kill it and run it again"
+        )
+        raise StatusError(msg)
+
     def _close_server(self) -> None:
+        self._is_over = True
+        if self._log_levels is not None:
+            self._log_levels.apply({})
         if self._server is not None:
             self._server.close()

@@ -12,6 +12,7 @@ import os
 import socket
 import threading
 import time
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.operations.access import TokenRequired, new_token
 from stormspark.operations.application import app
+from stormspark.operations.client import Client
 from stormspark.operations.controls import Controls
 from stormspark.operations.facts import Watcher
 from stormspark.operations.operable import Operable, Served
@@ -66,6 +68,10 @@ class Server:
         finally:
             for one in self._servers.values():
                 one.close()
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        """Carry out a call for somebody who can't connect, and return the status of HTTP and the answer."""
+        return Client(self._registration.entry).send(method, path, body)
 
     @property
     def was_killed(self) -> bool:

@@ -2,6 +2,7 @@
 
 <checkpoint>/stormspark/control.json    the control file, see `stormspark.checkpoint.control`
 <checkpoint>/stormspark/driver-<id>     shows that a driver lives, see `stormspark.spark.fence`
+<checkpoint>/stormspark/commands        commands for the driver, see `stormspark.checkpoint.commands`
 <checkpoint>/stormspark/acker/journal   the durable acker's journal
 <checkpoint>/stormspark/acker/records   Spark's checkpoint of the acker query, whose state has the open records
 <checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
@@ -21,8 +22,16 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
+from stormspark.checkpoint.commands import FOLDER as COMMANDS
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
-from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
+from stormspark.checkpoint.dead_letters import (
+    FOLDER,
+    REPLAYS,
+    LetterFiles,
+    LetterTable,
+    LocalLetterFiles,
+    local_letters,
+)
 from stormspark.errors import CheckpointError
 from stormspark.launcher import in_databricks, is_url, on_databricks
 from stormspark.spark.acker_stream import COMMIT
@@ -223,6 +232,11 @@ class CheckpointFolder:
         folder = f"{self._location}/{name}"
         # If a local path has no scheme, Spark looks for it in the cluster's default file system.
         return Path(folder).as_uri() if self._local else folder
+
+    def commands(self) -> LetterFiles:
+        """Return the files of commands for the driver. See `stormspark.checkpoint.commands`."""
+        place = f"{self._location}/{COMMANDS}"
+        return LocalLetterFiles(Path(place)) if self._local else HadoopFolder(self._session, place)
 
     def control_file(self) -> ControlFile:
         """Return the control file of this folder."""

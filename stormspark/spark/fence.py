@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import secrets
 import threading
 import time
@@ -42,7 +41,7 @@ from stormspark.checkpoint.control import (
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.checkpoint_folder import local_path
-from stormspark.worker.host.lifeline import is_alive, this_process
+from stormspark.worker.host.lifeline import is_alive, this_machine, this_process
 from stormspark.worker.host.messages import ProcessId
 
 __all__ = ["BEAT_SECS", "Fence", "Submission", "check_checkpoint", "submission_of", "this_machine"]
@@ -112,6 +111,11 @@ class Fence:
                 raise _taken_over(self._file, former) if taken_over else _in_use(self._file, former)
             # Another driver may have taken over meanwhile.
             seen.add(former)
+
+    @property
+    def driver(self) -> str:
+        """The id of this driver in the control file."""
+        return self._me.id
 
     def check(self) -> None:
         """Raise `FencedError` if another driver has taken over. Raises OSError if the control file can't be read."""
@@ -233,12 +237,3 @@ def _taken_over(file: ControlFile, former: Driver) -> FencedError:
         f"stormspark.checkpoint.in.use: refuse, a later one does not start as long as the earlier one lives"
     )
     return FencedError(msg)
-
-
-def this_machine() -> str:
-    """Name what can see the processes that this process can see: a boot of a machine, and a container."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""

@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -337,6 +337,23 @@ class Nimbus:
     def activate(self, active: bool) -> None:
         """Activate or deactivate the spouts of all workers (B13)."""
         self._give(self._orders._replace(active=active))
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Give loggers of all workers these levels, also in workers that start later (J22)."""
+        self._give(self._orders._replace(log_levels=tuple(levels.items())))
+
+    def restart_workers(self, workers: Iterable[int]) -> None:
+        """End these workers now, so that they start anew in the next attempt (J6)."""
+        with self._changed:
+            seats = self._assignments.seats  # there are others after a rebalance
+            lives = [(worker, seats[worker].incarnation) for worker in workers if worker < len(seats)]
+            links = dict(self._links)
+        for worker, incarnation in lives:
+            # Nobody's code has failed, so this does not count as a failure of its own.
+            self._lose(worker, incarnation, "a command restarts it", outside=True)
+            link = links.get(worker)
+            if link is not None and link.process.host == socket.gethostname():
+                end_process(link.process)
 
     def limit_waiting(self) -> None:
         """Tell the workers that the topology stops. Only the first call counts.

@@ -19,7 +19,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import Topology
+from stormspark.checkpoint.commands import CommandBox
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
 from stormspark.driver.start_steps import begin_step
@@ -52,6 +53,7 @@ from stormspark.plan.workers import follows_cores
 from stormspark.private_files import FolderClaim, check_trusted, claim_logs, drivers_log_folder
 from stormspark.running import end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.commands import command_box
 from stormspark.spark.cores import session_cores
 from stormspark.spark.delta_jars import conf_of_session
 from stormspark.spark.drivers_python import bring_python
@@ -228,6 +230,7 @@ class SparkTopology(ServedTopology):
         self._tally = Tally(plan, "spark")
         self._claim: FolderClaim | None = None
         self._supervisor: threading.Thread | None = None
+        self._commands: CommandBox | None = None
         self._end_wanted = threading.Event()
         #: Guards what follows.
         self._changing = threading.Lock()
@@ -236,6 +239,7 @@ class SparkTopology(ServedTopology):
         self._next: PhysicalPlan | None = None
         self._active = active
         self._input_ended = False
+        self._levels: Mapping[str, int] = {}
         self._earlier_restarts = 0
         try:
             self._begin(spark, plan, checkpoint)
@@ -287,6 +291,8 @@ class SparkTopology(ServedTopology):
         self._supervisor = threading.Thread(target=self._supervise, name=f"topology-{self.name}", daemon=True)
         kept = None if checkpoint is None else str(folder)
         self._server = serve(self, engine="spark", active=self._active, checkpoint=kept)
+        if self._server is not None and kept is not None:
+            self._commands = command_box(folder, self._fence.driver, self._server, self.storm_id)
         self._supervisor.start()
 
     def _lay_out(self, layout: Layout) -> None:
@@ -480,6 +486,19 @@ class SparkTopology(ServedTopology):
             self._active = active
             self._now.activate(active)
 
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Give loggers these levels, in this process and in all workers, and take back those of a former call (J22)."""
+        super().set_log_levels(levels)
+        with self._changing:
+            self._levels = levels
+            layout = self._layout
+        if layout is not None:
+            layout.nimbus.set_log_levels(levels)
+
+    def restart(self, workers: Collection[int]) -> None:
+        """Let these workers start anew, in new processes (J6). Their trees fail, and their tasks with state go on with it."""
+        self._now.nimbus.restart_workers(workers)
+
     def rebalance(self, *, workers: int | None = None, executors: Mapping[str, int] | None = None) -> None:
         """Lay the topology out anew, with other numbers of workers, and of executors by component (J3). See `lay_out`.
 
@@ -529,6 +548,8 @@ class SparkTopology(ServedTopology):
             else:
                 self._error = StormsparkError("Spark's JVM has ended")
         finally:
+            if self._commands is not None:
+                self._commands.close()
             self._fence.leave()
             assert self._claim is not None
             self._claim.close()
@@ -589,6 +610,7 @@ class SparkTopology(ServedTopology):
                 self._next = None
                 self._earlier_restarts += before.planned_restarts
                 layout.nimbus.activate(self._active)
+                layout.nimbus.set_log_levels(self._levels)
                 if self._input_ended:
                     layout.end_of_input.end()
             return True

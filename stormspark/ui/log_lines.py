@@ -9,14 +9,15 @@ from typing import Self
 
 from stormspark.ui.output import comes_from_component
 from stormspark.ui.printable import printable
+from stormspark.worker.host.logger_levels import LevelledHandler
 
-__all__ = ["TRACEBACK", "LogLines", "before_traceback"]
+__all__ = ["TRACEBACK", "LogLines", "before_traceback", "one_line_of"]
 
 #: The line in which Python's tracebacks begin.
 TRACEBACK = "Traceback (most recent call last):"
 
 
-class LogLines(logging.Handler):
+class LogLines(LevelledHandler):
     """A log handler that passes this package's warnings and errors to ``say`` while its ``with`` block lasts.
 
     A bolt that fails each of its tuples must not make everything else scroll away. So after ``burst`` lines, the handler shows at
@@ -70,13 +71,18 @@ def one_line(record: logging.LogRecord) -> str:
     >>> one_line(logging.makeLogRecord({"msg": text}))
     'split[0]: starts again: split.py:7: ValueError: no number'
     """
-    lines = record.getMessage().strip().splitlines() or [""]
+    error = record.exc_info[1] if record.exc_info else None
+    reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
+    return one_line_of(record.getMessage()) + printable(reason)
+
+
+def one_line_of(text: str) -> str:
+    """Return a message in one line, as `one_line` does."""
+    lines = text.strip().splitlines() or [""]
     if len(lines) > 1:
         first = [] if lines[0].endswith(TRACEBACK) else [lines[0]]
         lines = [*first, before_traceback(lines), lines[-1].strip()]
-    error = record.exc_info[1] if record.exc_info else None
-    reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
-    return printable(" ".join(filter(None, lines)) + reason)
+    return printable(" ".join(filter(None, lines)))
 
 
 def before_traceback(lines: Sequence[str]) -> str:

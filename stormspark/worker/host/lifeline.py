@@ -28,7 +28,7 @@ from multiprocessing.connection import wait
 from stormspark.worker.host.connection import Connection
 from stormspark.worker.host.messages import Adopt, Beat, Orders, ProcessId
 
-__all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
+__all__ = ["Lifeline", "executor_jvm", "is_alive", "this_machine", "this_process"]
 
 #: At most this many seconds pass between two calls of ``look`` by `Lifeline`.
 _LOOK_SECS = 0.25
@@ -151,3 +151,12 @@ def _pidfd(process: ProcessId | None) -> int | None:
         return os.pidfd_open(process.pid)
     except OSError:
         return None  # the process is gone, or the kernel has no pidfds; then `watch` calls `is_alive` instead
+
+
+def this_machine() -> str:
+    """Name what can see the processes that this process can see: a boot of a machine, and a container."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""

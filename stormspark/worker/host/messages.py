@@ -290,3 +290,5 @@ class Orders(NamedTuple):
     stops: bool = False
     #: If ``close`` is true, the batch that was committed last; -1 if there is none, or if batches are not transactions.
     committed: int = -1
+    #: The levels that commands have given to loggers (J22).
+    log_levels: tuple[tuple[str, int], ...] = ()

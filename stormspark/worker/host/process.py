@@ -54,6 +54,7 @@ from stormspark.worker.host.introduction import (
 from stormspark.worker.host.launch import Launch, worker_folder
 from stormspark.worker.host.lifeline import Lifeline
 from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
+from stormspark.worker.host.logger_levels import LoggerLevels
 from stormspark.worker.host.messages import (
     Adopt,
     Beat,
@@ -123,6 +124,7 @@ class WorkerProcess:
         self._attempt = launch.attempt
         self._active = True
         self._worker: Worker | None = None
+        self._log_levels = LoggerLevels()
         self._looks = False  # whether the main thread looks for work while no batch comes
         self._coming: set[Connection] = set()  # the connections on which a request is arriving now
         self._desk: Desk
@@ -252,6 +254,7 @@ class WorkerProcess:
             self.end("nimbus ordered it")
         if orders.stops and self._worker is not None:
             self._worker.limit_waiting()
+        self._log_levels.apply(dict(orders.log_levels))
         if orders.close or orders.active != self._active:
             self._active = orders.active
             self._bell.put(orders)

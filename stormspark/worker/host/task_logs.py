@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.private_files import PrivateLogFile, make_private
+from stormspark.worker.host.logger_levels import LevelledHandler
 from stormspark.worker.host.printing import CopiedStream, LogStream, end_of_output
 from stormspark.worker.host.task_threads import TaskThreads, running_code
 
@@ -41,7 +42,7 @@ _LONGEST_NAME = 200
 _OF_A_WORKER = re.compile(r"worker-\d+")
 
 
-class TaskLogs(logging.Handler):
+class TaskLogs(LevelledHandler):
     """A handler that routes the log records of a task to ``<directory>/<component>-<index>.log``, and all others to
     ``<directory>/worker-<n>.log``.
 
@@ -119,7 +120,7 @@ class TaskLogs(logging.Handler):
 
     def _set_level_back(self, level: int) -> None:
         root = logging.getLogger()
-        if root.level == self.level:  # else the user has changed it meanwhile
+        if root.level == self.usual_level:  # else the user has changed it meanwhile
             root.setLevel(level)
 
     def _replace(self, name: str, stream: Any) -> None:
@@ -195,7 +196,7 @@ class TaskLogs(logging.Handler):
 
     def _print(self, stream: str, line: str) -> None:
         level = PRINTS[stream]
-        if level >= self.level:
+        if level >= self.usual_level:
             self.handle(logging.LogRecord(stream, level, stream, 0, line, None, None))
 
     def _file(self, name: str) -> PrivateLogFile:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,29 @@ class Words(Running):
 
     storm_id = "words-1-1795861973"
     log_folder = None
+    error: BaseException | None = None
 
     def __init__(self, name: str = "words", conf: dict[str, object] | None = None) -> None:
         super().__init__()
         self.counters: dict[int, TaskCounters] = {}
         self.reported: dict[str, tuple[TaskError, ...]] = {}
+        self.levels: list[Mapping[str, int]] = []
+        self.restarted: list[list[int]] = []
+        self.waiting = ""
         builder = TopologyBuilder()
         builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
         self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2, **(conf or {})})
         self.name = name
+
+    def waits_for(self) -> str:
+        return self.waiting
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        self.levels.append(dict(levels))
+
+    def restart(self, workers: Collection[int]) -> None:
+        self.restarted.append([*workers])
 
     def by_task(self) -> dict[int, TaskCounters]:
         return self.counters

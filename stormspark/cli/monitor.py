@@ -1,0 +1,120 @@
+"""Prints what a component emits, every few seconds, as ``storm monitor`` does (J1)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stormspark.cli.reach import Reach
+from stormspark.errors import TopologyNotAliveError
+from stormspark.likely_names import nearest
+from stormspark.operations.client import Driver
+
+__all__ = ["monitor"]
+
+
+def monitor(
+    reach: Reach,
+    interval: float,
+    component: str | None,
+    stream: str,
+    watch: str,
+    times: int | None,
+    *,
+    as_json: bool,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Print a line per ``interval`` seconds, ``times`` lines or until the topology ends, and return the exit code.
+
+    ``watch`` is ``emitted`` or ``transferred``. Without a component, print the names of all. With ``as_json``, each line is an
+    object. Raises `TopologyNotAliveError` if there is no such topology, component or stream.
+    """
+    driver = reach.driver()
+    answer = driver.about("emits")
+    if component is None:
+        _print_components(answer, as_json=as_json)
+        return 0
+    streams = _of(answer, component)["streams"]
+    if stream not in streams:
+        of = (
+            f"the streams of {component!r} are {', '.join(streams)}"
+            if streams
+            else f"{component!r} emits nothing"
+        )
+        msg = f"stream: {stream} not found{nearest(stream, streams)}; {of}"
+        raise TopologyNotAliveError(msg)
+    if len(streams) > 1:
+        # Counters are kept for tasks.
+        sys.stderr.write(
+            f"the figures are those of all streams of {component} together: {', '.join(streams)}\n"
+        )
+    if not as_json:
+        sys.stdout.write(
+            f"topology\tcomponent\tparallelism\tstream\ttime-diff ms\t{watch}\tthroughput (Kt/s)\n"
+        )
+    _print_lines(
+        driver, answer, interval, component, stream, watch, times, as_json=as_json, clock=clock, sleep=sleep
+    )
+    return 0
+
+
+def _print_lines(
+    driver: Driver,
+    answer: dict[str, Any],
+    interval: float,
+    component: str,
+    stream: str,
+    watch: str,
+    times: int | None,
+    *,
+    as_json: bool,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> None:
+    last_at = began = clock()
+    last, number = 0, 0
+    while True:
+        now, found = clock(), _of(answer, component)
+        millis, count = round((now - last_at) * 1000), found[watch] - last
+        # As in Storm, the first line has all that was counted before, and no time.
+        thousands = count / millis if count and millis else 0.0
+        line = {
+            "topology": answer["name"],
+            "component": component,
+            "parallelism": found["executors"],
+            "stream": stream,
+            "timeDiffMs": millis,
+            watch: count,
+            "throughput": thousands,
+        }
+        sys.stdout.write((json.dumps(line) if as_json else "\t".join(map(str, line.values()))) + "\n")
+        sys.stdout.flush()
+        last_at, last, number = now, found[watch], number + 1
+        if number == times:
+            return
+        sleep(interval - (clock() - began) % interval)
+        answer = driver.about("emits")
+
+
+def _of(answer: dict[str, Any], component: str) -> dict[str, Any]:
+    components: dict[str, dict[str, Any]] = answer["components"]
+    if component not in components:
+        msg = f"component: {component} not found{nearest(component, components)}; there are {', '.join(components)}"
+        raise TopologyNotAliveError(msg)
+    return components[component]
+
+
+def _print_components(answer: dict[str, Any], *, as_json: bool) -> None:
+    names = list(answer["components"])
+    if as_json:
+        sys.stdout.write(json.dumps({"components": names}) + "\n")
+        return
+    line = "------------------"
+    heading = f"Available components for {answer['name']} :"
+    sys.stdout.write(
+        "\n".join([heading, line, *names, line, "Please use -m to specify one component"]) + "\n"
+    )

@@ -1,0 +1,168 @@
+"""The commands for topologies that run, apart from those that Storm's users type most: errors, monitor, restart, log levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stormspark.cli.reach import Reach, reaches
+from stormspark.cli.refusing import refusing
+
+__all__ = ["COMMANDS"]
+
+_prints_json = click.option("--json", "as_json", is_flag=True, help="Print the answer of the REST API.")
+
+
+@click.command()
+@reaches
+@click.argument("component", required=False)
+@click.option("--full", "in_full", is_flag=True, help="Print whole tracebacks.")
+@_prints_json
+@refusing
+def errors(reach: Reach, component: str | None, in_full: bool, as_json: bool) -> None:
+    """Print the last errors of the topology NAME, or of its COMPONENT, the newest last: time, task, and the line of your code.
+
+    The driver keeps the last ten of each component.
+    """
+    from stormspark.cli.errors import print_errors
+
+    _exit(print_errors(reach, component, in_full=in_full, as_json=as_json))
+
+
+@click.command()
+@reaches
+@click.option(
+    "-i",
+    "--interval",
+    type=click.FloatRange(min=0.1, max=86_400),
+    default=4,
+    show_default=True,
+    metavar="SECS",
+    help="How often a line is printed.",
+)
+@click.option("-m", "--component", metavar="COMPONENT", help="The component. Without one, all are listed.")
+@click.option(
+    "-s",
+    "--stream",
+    metavar="STREAM",
+    default="default",
+    show_default=True,
+    help="The stream of that component.",
+)
+@click.option(
+    "-w",
+    "--watch",
+    type=click.Choice(["emitted", "transferred"]),
+    default="emitted",
+    show_default=True,
+    help="What is counted.",
+)
+@click.option(
+    "--times", type=click.IntRange(min=1), metavar="N", help="End after N lines, in place of at Ctrl-C."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per object.")
+@refusing
+def monitor(
+    reach: Reach,
+    interval: float,
+    component: str | None,
+    stream: str,
+    watch: str,
+    times: int | None,
+    as_json: bool,
+) -> None:
+    """Print what a component of the topology NAME emits, every few seconds, as ``storm monitor`` does.
+
+    The first line has all that was emitted before.
+    """
+    from stormspark.cli.monitor import monitor as print_figures
+
+    _exit(print_figures(reach, interval, component, stream, watch, times, as_json=as_json))
+
+
+@click.command()
+@reaches
+@click.argument("worker", type=click.IntRange(min=0), required=False)
+@_prints_json
+@refusing
+def restart(reach: Reach, worker: int | None, as_json: bool) -> None:
+    """Let the workers of the topology NAME start anew, in new processes: all, or WORKER alone, which is a number from 0.
+
+    Their memory is gone, as after a crash: tuple trees that are under way fail, and reliable spouts emit them again. A topology
+    with state goes on with that of its last batch. ``stormspark list`` and ``explain`` say which workers there are.
+    """
+    from stormspark.cli.operate import ask
+
+    action = "restart" if worker is None else f"restart/{worker}"
+    which = "all workers" if worker is None else f"worker {worker}"
+    _exit(
+        ask(
+            reach,
+            action,
+            f"{which} of {{}} start anew" if worker is None else f"{which} of {{}} starts anew",
+            as_json=as_json,
+        )
+    )
+
+
+def _levels(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, Any]]:
+    from stormspark.cli.log_levels import level_to_set
+
+    return [level_to_set(text) for text in given]
+
+
+@click.command("log-level")
+@reaches
+@click.option(
+    "-l",
+    "--level",
+    "levels",
+    multiple=True,
+    metavar="LOGGER=LEVEL[:SECS]",
+    callback=_levels,
+    help="Set the level of a logger of Python's logging; ROOT is the root logger. After SECS seconds it falls back by itself. "
+    "May be repeated.",
+)
+@click.option(
+    "-r",
+    "--remove",
+    "removed",
+    multiple=True,
+    metavar="LOGGER",
+    help="Let a logger fall back now. May be repeated.",
+)
+@_prints_json
+@refusing
+def log_level(reach: Reach, levels: list[tuple[str, Any]], removed: tuple[str, ...], as_json: bool) -> None:
+    """Show or change the levels of loggers of the topology NAME while it runs, in all of its workers and in its driver.
+
+    LEVEL is one of ALL, TRACE, DEBUG, INFO, WARN, ERROR, FATAL, OFF. Without -l and -r, print the levels that were set.
+    """
+    from stormspark.cli.log_levels import change_log_levels
+
+    _exit(change_log_levels(reach, levels, removed, as_json=as_json))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script with which SHELL completes commands, options and names of topologies.
+
+    For bash, add this line to ~/.bashrc: eval "$(stormspark completion bash)". The same for zsh, in ~/.zshrc; for fish, write the
+    script to ~/.config/fish/completions/stormspark.fish.
+    """
+    from click.shell_completion import get_completion_class
+
+    root = click.get_current_context().find_root().command
+    found = get_completion_class(shell)
+    assert found is not None  # click has all three
+    click.echo(found(root, {}, "stormspark", "_STORMSPARK_COMPLETE").source())
+
+
+def _exit(code: int) -> None:
+    click.get_current_context().exit(code)
+
+
+#: What the program adds to its commands.
+COMMANDS = (errors, monitor, restart, log_level, completion)

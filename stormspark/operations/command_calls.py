@@ -1,0 +1,163 @@
+"""Calls of the REST API for commands that Storm's UI has no call for, and ``logconfig`` (J22), as routes of Starlette."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from stormspark.errors import StatusError
+from stormspark.metrics.windows import ALL_TIME
+from stormspark.operations.facts import Facts
+from stormspark.operations.log_levels import LogLevels
+from stormspark.operations.operable import Served
+from stormspark.operations.status import Status
+
+__all__ = ["routes"]
+
+#: A body is a few hundred levels at most.
+_MOST_BYTES = 100_000
+
+
+def routes(served: Served) -> list[Route]:
+    """Return where each call is."""
+    calls = _Calls(served)
+    topology = "/api/v1/topology/{id}"
+    return [
+        Route(f"{topology}/errors", calls.errors, methods=["GET"]),
+        Route(f"{topology}/emits", calls.emits, methods=["GET"]),
+        Route(f"{topology}/logconfig", calls.log_levels, methods=["GET"]),
+        Route(f"{topology}/logconfig", calls.set_log_levels, methods=["POST"]),
+        Route(f"{topology}/restart", calls.restart, methods=["POST"]),
+        Route(f"{topology}/restart/{{worker}}", calls.restart, methods=["POST"]),
+    ]
+
+
+class _Calls:
+    """The calls. Each takes a request and returns a response."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        running = served.running
+        self._levels = LogLevels(running.set_log_levels, running.plan.settings.log_level)
+
+    async def errors(self, request: Request) -> Response:
+        """``GET topology/:id/errors``, with ``component``: the last errors of each component, the newest first."""
+        self._check(request)
+        component = request.query_params.get("component")
+        facts = self._served.watcher.facts()
+        if component is not None and component not in facts.plan.components:
+            raise HTTPException(404, _no_component(facts, component))
+        return JSONResponse(
+            {"id": facts.id, "name": facts.plan.topology, "errors": _errors(facts, component)}
+        )
+
+    async def emits(self, request: Request) -> Response:
+        """``GET topology/:id/emits``: of each component, its executors, its streams, and what it has emitted and transferred."""
+        self._check(request)
+        facts = self._served.watcher.facts()
+        found = {}
+        for one in facts.plan.components.values():
+            totals = facts.of(ALL_TIME, one.tasks)
+            found[one.id] = {
+                "kind": one.kind,
+                "executors": one.parallelism,
+                "streams": sorted(one.streams),
+                "emitted": totals.emitted,
+                "transferred": totals.transferred,
+            }
+        return JSONResponse({"id": facts.id, "name": facts.plan.topology, "components": found})
+
+    async def log_levels(self, request: Request) -> Response:
+        """``GET topology/:id/logconfig``."""
+        self._check(request)
+        return JSONResponse(self._levels.as_json())
+
+    async def set_log_levels(self, request: Request) -> Response:
+        """``POST topology/:id/logconfig``, with the levels in ``namedLoggerLevels``. A ``target_level`` of null removes one."""
+        self._check(request)
+        wanted = (await _body(request)).get("namedLoggerLevels")
+        if not isinstance(wanted, dict):
+            msg = 'expected an object like {"namedLoggerLevels": {"my.bolt": {"target_level": "DEBUG", "timeout": 30}}}'
+            raise HTTPException(400, msg)
+        try:
+            # The workers get orders, and one that does not read holds this up.
+            await run_in_threadpool(self._levels.change, wanted)
+        except StatusError as error:
+            raise HTTPException(400, str(error)) from error
+        return JSONResponse(self._levels.as_json())
+
+    async def restart(self, request: Request) -> Response:
+        """``POST topology/:id/restart`` and ``restart/:worker``: all workers, or one of them, start anew (J6)."""
+        self._check(request)
+        running, worker = self._served.running, request.path_params.get("worker")
+        status, there = self._served.controls.status, running.plan.workers
+        if status in (Status.KILLED, Status.REBALANCING):
+            msg = f"topology {running.name!r} is {status.value}: restart is not possible"
+            raise StatusError(msg)
+        workers = list(range(there))
+        if worker is not None:
+            if not worker.isascii() or not worker.isdecimal() or not int(worker[:9]) < there:
+                msg = f"there is no worker {worker[:40]!r}: {running.name!r} has the workers 0 to {there - 1}"
+                raise HTTPException(404, msg)
+            workers = [int(worker)]
+        await run_in_threadpool(running.restart, workers)
+        return JSONResponse(
+            {
+                "topologyOperation": "restart",
+                "topologyId": self._served.id,
+                "status": "success",
+                "workers": workers,
+            }
+        )
+
+    def _check(self, request: Request) -> None:
+        """Raise an HTTP 404 unless the request is about the topology that runs here."""
+        asked = request.path_params["id"]
+        if asked != self._served.id:
+            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._served.id!r}")
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    """Return the JSON object that a request brings. Raises an HTTP 400 or 413 for anything else."""
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > _MOST_BYTES:
+            raise HTTPException(413, f"the body is larger than {_MOST_BYTES} bytes")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"the body is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise HTTPException(400, "the body is no JSON object")
+    return found
+
+
+def _errors(facts: Facts, component: str | None) -> list[dict[str, Any]]:
+    found = [
+        {
+            "component": error.component,
+            "task": error.task,
+            "taskName": f"{error.component}[{facts.plan.tasks[error.task].index}]",
+            "worker": error.worker,
+            "host": next((place.host for place in facts.workers if place.worker == error.worker), ""),
+            "errorTime": int(error.at),
+            "errorLapsedSecs": max(0, int(facts.now - error.at)),
+            "error": error.text,
+        }
+        for of, errors in facts.errors.items()
+        if component in (None, of)
+        for error in errors
+    ]
+    return sorted(found, key=lambda one: -float(str(one["errorTime"])))
+
+
+def _no_component(facts: Facts, component: str) -> str:
+    return f"there is no component {component[:80]!r} in {facts.plan.topology!r}, but {', '.join(facts.plan.components)}"
