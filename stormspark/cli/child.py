@@ -38,6 +38,8 @@ class ChildProgram:
         self._process: subprocess.Popen[bytes] | None = None
         self._inner: Path | None = None
         self._started = False
+        #: The last signal that has come; None if none has.
+        self.received: int | None = None
         #: What has come before the process was known.
         self._early: list[int] = []
         self._before: dict[signal.Signals, Any] = {}
@@ -77,6 +79,7 @@ class ChildProgram:
         self._started = True
 
     def _received(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
         if not self._started:
             self._started = True  # the `finally` clauses run undisturbed
             raise SystemExit(BY_SIGNAL + number)

@@ -11,9 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from stormspark import __version__
+from stormspark.cli.background import handed_over
 from stormspark.cli.environment_archive import EnvironmentArchive, environment_archive
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.operating_commands import COMMANDS
+from stormspark.cli.operating_commands import COMMANDS, SPELLINGS
 from stormspark.cli.reach import Reach, reaches, reaches_all
 from stormspark.cli.refusing import assignments as _assignments
 from stormspark.cli.refusing import refusing as _refusing
@@ -135,6 +136,20 @@ _ends = _described_by(
         "the close of a spout, raised or did not return (unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
     ),
 )
+#: Where the driver runs, seen from the shell, and what happens when it dies.
+_in_the_background = _described_by(
+    click.option(
+        "--detach",
+        is_flag=True,
+        help="Start the driver in the background, and return when the topology runs, or say why it did not start.",
+    ),
+    click.option(
+        "--supervise",
+        is_flag=True,
+        help="Start the driver again when it dies, after growing waits, until the topology ends in order or is killed by a "
+        "command. Give --checkpoint, too, or it begins from nothing each time.",
+    ),
+)
 _settings_of_spark = click.option(
     "-c",
     "--conf",
@@ -194,8 +209,8 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
     return wrapped
 
 
-#: Commands that users look for to see figures. Without a word on them, click would suggest ``state`` for ``stats``.
-_FOR_FIGURES = frozenset({"stats", "statistics", "status", "top", "metrics"})
+#: Commands that users look for to see figures. Without a word on them, click would suggest ``state`` for ``status``.
+_FOR_FIGURES = frozenset({"statistics", "status", "top", "metrics"})
 
 
 _NO_DAEMONS = "there are no daemons here, because a topology runs in the process of `stormspark run`"
@@ -225,10 +240,12 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in SPELLINGS:
+            args = [SPELLINGS[args[0]], *args[1:]]
         if args and args[0] in _FOR_FIGURES:
             ctx.fail(
-                f"No such command {args[0]!r}. `stormspark run` shows figures while the topology runs and at its end, and with "
-                f"--json OUT it also writes them to a file."
+                f"No such command {args[0]!r}. `stormspark stats NAME` shows the figures of a topology that runs. "
+                f"`stormspark run` shows them, too, and with --json OUT it writes them to a file at its end."
             )
         if args and args[0] in _ELSEWHERE and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"No such command {args[0]!r}: {_ELSEWHERE[args[0]]}.")
@@ -278,6 +295,7 @@ def quickstart(name: str) -> None:
     is_flag=True,
     help="Open no spout until `stormspark activate` lets them emit (storm's initial status).",
 )
+@_in_the_background
 @click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
 @starts_spark
 @_refusing
@@ -291,6 +309,8 @@ def run(
     checkpoint: str | None,
     json_to: str | None,
     inactive: bool,
+    detach: bool,
+    supervise: bool,
     master: str | None,
     trigger: str,
     quiet: bool,
@@ -317,6 +337,9 @@ def run(
     if engine != "spark" and (checkpoint or master or options_of_spark.need_spark):
         msg = "--checkpoint, --master and what brings jars or settings of Spark need --engine spark"
         raise click.UsageError(msg)
+    code = handed_over(detach=detach, supervise=supervise)
+    if code is not None:
+        click.get_current_context().exit(code)
     with Interrupts() as interrupts, telling_exits(tell_exit):
         try:
             with interrupts.while_starting():
@@ -373,6 +396,7 @@ def run(
     help="An archive with the Python environment for driver and executors, made by venv-pack or conda-pack: a file or a URL that "
     "Spark can read. NAME is the folder in which executors have it; the default is environment.",
 )
+@_in_the_background
 @click.option("--dry-run", is_flag=True, help="Only print the command. The archives that it names stay.")
 @click.option(
     "--staging",
@@ -393,6 +417,8 @@ def submit(
     deploy_mode: str,
     project: Path | None,
     environment_archive: EnvironmentArchive | None,
+    detach: bool,
+    supervise: bool,
     dry_run: bool,
     staging: str | None,
     trigger: str,
@@ -422,6 +448,16 @@ def submit(
     from stormspark.cli.submit import submit as submit_project
 
     in_cluster = deploy_mode == "cluster"
+    if in_cluster and (detach or supervise):
+        msg = (
+            "--detach and --supervise are for a driver on this host, but --deploy-mode cluster starts it on the cluster: give "
+            "-c spark.yarn.submit.waitAppCompletion=false (on Kubernetes: spark.kubernetes.submission.waitAppCompletion=false) "
+            "to return at once, and let the cluster start it again (spark.yarn.maxAppAttempts)"
+        )
+        raise click.UsageError(msg)
+    code = None if dry_run else handed_over(detach=detach, supervise=supervise)
+    if code is not None:
+        click.get_current_context().exit(code)
     spark.require_java()
     spark.require_spark_home()
     folder = (project or project_of(target, front_end)).resolve()

@@ -9,7 +9,7 @@ import click
 from stormspark.cli.reach import Reach, reaches
 from stormspark.cli.refusing import refusing
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "SPELLINGS"]
 
 _prints_json = click.option("--json", "as_json", is_flag=True, help="Print the answer of the REST API.")
 
@@ -28,6 +28,47 @@ def errors(reach: Reach, component: str | None, in_full: bool, as_json: bool) ->
     from stormspark.cli.errors import print_errors
 
     _exit(print_errors(reach, component, in_full=in_full, as_json=as_json))
+
+
+@click.command()
+@reaches
+@click.argument("component", required=False)
+@click.option(
+    "--window",
+    type=click.Choice(["600", "10800", "86400", ":all-time"]),
+    default=":all-time",
+    show_default=True,
+    help="The last seconds that count.",
+)
+@_prints_json
+@refusing
+def stats(reach: Reach, component: str | None, window: str, as_json: bool) -> None:
+    """Print the figures of the topology NAME, or of its COMPONENT: emitted, acked, failed, latencies, capacity, last errors."""
+    from stormspark.cli.stats import print_stats
+
+    _exit(print_stats(reach, component, window, as_json=as_json))
+
+
+@click.command("worker-uptime")
+@reaches
+@_prints_json
+@refusing
+def worker_uptime(reach: Reach, as_json: bool) -> None:
+    """Print the hosts of the workers of the topology NAME, and how long each worker has run."""
+    from stormspark.cli.stats import print_workers
+
+    _exit(print_workers(reach, as_json=as_json))
+
+
+@click.command("slot-usage")
+@reaches
+@_prints_json
+@refusing
+def slot_usage(reach: Reach, as_json: bool) -> None:
+    """Print how many workers and executors of the topology NAME are on each host."""
+    from stormspark.cli.stats import print_slots
+
+    _exit(print_slots(reach, as_json=as_json))
 
 
 @click.command()
@@ -165,4 +206,11 @@ def _exit(code: int) -> None:
 
 
 #: What the program adds to its commands.
-COMMANDS = (errors, monitor, restart, log_level, completion)
+COMMANDS = (errors, monitor, stats, worker_uptime, slot_usage, restart, log_level, completion)
+#: How ``storm`` and ``sparse`` spell commands that have another name here.
+SPELLINGS = {
+    "get-errors": "errors",
+    "set_log_level": "log-level",
+    "worker_uptime": "worker-uptime",
+    "slot_usage": "slot-usage",
+}

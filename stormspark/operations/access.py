@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stormspark.operations.health import OPEN_PATHS
 from stormspark.operations.storm_api import error
 
 __all__ = ["TOKEN", "TokenRequired", "given_token", "new_token"]
@@ -54,7 +55,10 @@ class TokenRequired:
         self._app, self._token = app, token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request with the token."""
+        """Pass on a request with the token, and one about health."""
+        if scope.get("path") in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
         headers = Headers(scope=scope)
         given = given_token(headers.get("authorization", ""))
         origin = headers.get("origin")

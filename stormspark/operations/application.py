@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from stormspark.errors import InvalidTopologyError, StatusError
-from stormspark.operations import command_calls, storm_calls
+from stormspark.operations import command_calls, health, storm_calls
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import error
 
@@ -36,5 +36,5 @@ def app(served: Served) -> Starlette:
         InvalidTopologyError: _refused,
         Exception: _refused,
     }
-    routes = [*storm_calls.routes(served), *command_calls.routes(served)]
+    routes = [*storm_calls.routes(served), *command_calls.routes(served), *health.routes(served)]
     return Starlette(routes=routes, exception_handlers=handlers)

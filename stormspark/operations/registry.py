@@ -22,8 +22,10 @@ from stormspark.private_files import SHORT_FOLDER, check_private, make_private, 
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["Entry", "Registration", "entries", "entry_of", "registry_folder"]
+__all__ = ["STARTED_AS", "Entry", "Registration", "entries", "entry_of", "registry_folder"]
 
+#: The variable with a random name for a driver, by which its starter finds it.
+STARTED_AS = "STORMSPARK_STARTED_AS"
 #: A driver that was killed is listed for a week, in seconds.
 _KEPT_SECS = 7 * 86_400.0
 
@@ -47,6 +49,8 @@ class Entry:
     socket: str
     url: str | None = None
     token: str | None = None
+    #: What `STARTED_AS` was for the driver, by which whoever started it in the background finds it.
+    started_as: str | None = None
 
     @property
     def lives(self) -> bool:
@@ -112,6 +116,7 @@ class Registration:
             self.socket,
             url,
             token,
+            os.environ.get(STARTED_AS),
         )
         new = entry.file.with_suffix(".new")
         with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:

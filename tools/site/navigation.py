@@ -37,6 +37,8 @@ PARTS = (
             "operations/fresh-machines",
             "operations/commands",
             "operations/rebalance",
+            "operations/supervision",
+            "operations/runbook",
             "versions",
             "cluster",
             "operations/cluster",

@@ -19,7 +19,7 @@ def test_the_package_is_the_command_line(module, monkeypatch, capsys):
     assert capsys.readouterr().out == f"stormspark {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["stats", "top"])
+@pytest.mark.parametrize("command", ["status", "top"])
 def test_who_looks_for_figures_hears_where_they_are(command):
     """Click would suggest `state`, which shows something else."""
     done = CliRunner().invoke(main, [command])

@@ -78,7 +78,8 @@ def test_executors_reach_the_driver_by_the_ports_that_it_listens_on() -> None:
         int(nimbus.split("=")[1]),
     }
     assert {port["port"] for port in service["spec"]["ports"]} == listens
-    assert {port["containerPort"] for port in driver()["ports"]} == listens
+    [ui] = [int(word.split("=")[1]) for word in driver()["args"] if word.startswith("stormspark.ui.port=")]
+    assert {port["containerPort"] for port in driver()["ports"]} == {*listens, ui}
     assert conf["spark.driver.host"] == service["metadata"]["name"]
     labels = manifests("topology.yaml")["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"].items() <= labels.items()

@@ -221,3 +221,29 @@ def test_by_url_and_token(words: Words, monkeypatch: pytest.MonkeyPatch) -> None
 def test_completion(shell: str) -> None:
     code, said = run("completion", shell)
     assert (code, "_STORMSPARK_COMPLETE" in said) == (0, True)
+
+
+def test_the_figures_of_a_topology_and_of_a_component(words: Words) -> None:
+    with_errors(words)
+    words.counters = {words.plan.components["lines"].tasks[0]: TaskCounters(emitted=1234, acked=7)}
+    code, said = run("stats", "words")
+    assert code == 0
+    assert "words: ACTIVE, up" in said
+    assert "1,234" in said
+    assert (
+        "count: /app/words.py:7: Traceback (most recent call last): (stormspark errors words count)" in said
+    )
+    assert json.loads(run("stats", "words", "lines", "--json", "--window", "600")[1])["spoutId"] == "lines"
+    assert "there is no component 'line'; did you mean 'lines'?" in run("stats", "words", "line")[1]
+    assert run("status", "words")[0] == 2
+
+
+@pytest.mark.parametrize("command", ["worker-uptime", "worker_uptime", "slot-usage", "slot_usage"])
+def test_where_the_workers_are(words: Words, command: str) -> None:
+    code, said = run(command, "words")
+    assert (code, "one" in said) == (0, True)
+    assert run(command, "words", "--json")[1].startswith('{"')
+
+
+def test_the_spellings_of_storm(words: Words) -> None:
+    assert run("get-errors", "words")[0] == run("set_log_level", "words", "-l", "ROOT=INFO")[0] == 0

@@ -85,6 +85,13 @@ def driver_of(name: str, folder: Path, engine: str, *options: str) -> Iterator[s
     finally:
         driver.kill()
         driver.wait()
+        forget(name)
+
+
+def forget(name: str) -> None:
+    for one in entries():
+        if one.topology == name and not one.lives:
+            one.forget()
 
 
 def a_name() -> str:

@@ -1,0 +1,63 @@
+"""Probes of a driver, which need no token and tell nothing about the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from stormspark.operations.registry import entry_of
+from tests.unit.operations.test_server import Words, folder, run, serving
+
+__all__ = ["folder"]  # a fixture
+
+
+@pytest.fixture
+def words(folder: Path) -> Iterator[Words]:
+    running = Words(conf={"stormspark.ui.port": 0})
+    server = serving(running)
+    yield running
+    server.close()
+
+
+def get(path: str, **headers: str) -> httpx.Response:
+    url = entry_of("words").url
+    assert url is not None
+    return httpx.get(url.removesuffix("/api/v1") + path, headers=headers)
+
+
+def test_a_topology_is_ready_once_its_first_batch_has_ended(words: Words) -> None:
+    words.waiting = "workers start, 0 of 2 are up"
+    assert (get("/healthz").status_code, get("/readyz").status_code) == (200, 503)
+    assert get("/readyz").text == "not ready"
+    words.waiting = ""
+    assert (get("/readyz").status_code, get("/readyz").text) == (200, "ready")
+
+
+def test_a_topology_that_is_killed_is_not_ready_but_lives(words: Words) -> None:
+    run("kill", "words", "-w", "1000")
+    assert (get("/healthz").status_code, get("/readyz").status_code) == (200, 503)
+
+
+def test_a_topology_that_has_failed_is_not_healthy(words: Words) -> None:
+    words.error = ValueError("secret")
+    assert (get("/healthz").status_code, get("/healthz").text) == (503, "failed")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/healthz/",
+        "/healthz/../api/v1/topology/summary",
+        "/api/v1/readiness",
+        "//healthz",
+        "/healthz?a=b/api",
+    ],
+)
+def test_only_the_probes_need_no_token(words: Words, path: str) -> None:
+    answer = get(path)
+    assert answer.status_code in (401, 404) or answer.text == "ok"
+    assert words.storm_id not in answer.text
+    assert httpx.post(str(entry_of("words").url).removesuffix("/api/v1") + "/healthz").status_code == 405
