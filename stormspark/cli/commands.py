@@ -222,7 +222,6 @@ _ELSEWHERE = {
         "`stormspark port FOLDER` says what one in Java needs",
     ),
     "stop": "`stormspark kill NAME` ends a topology, after its message timeout or the seconds of -w",
-    "rebalance": "run the topology again with the same --checkpoint, and with other --workers or parallelism",
     **dict.fromkeys(
         ("logviewer", "remove_logs"),
         "`stormspark logs NAME` prints the folder of a topology's logs, and `stormspark tail NAME` follows them",

@@ -79,10 +79,11 @@ def _of_silent(entry: Entry, reason: str) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.topology, "status": "no answer", "reason": reason}
 
 
-def ask(reach: Reach, action: str, done: str, *, as_json: bool) -> int:
+def ask(reach: Reach, action: str, done: str, *, as_json: bool, body: object = None) -> int:
     """Ask the driver of a topology for an action. Returns the exit code.
 
-    ``action`` is the call of the REST API, such as ``kill/30``, and ``done`` what is printed when the driver has taken it up.
+    ``action`` is the call of the REST API, such as ``kill/30``, ``body`` what goes with it, and ``done`` what is printed when the
+    driver has taken it up.
     Raises `TopologyNotAliveError` if there is no such topology or its driver is gone, and `StatusError` if the topology is in no
     state for it.
     """
@@ -96,7 +97,7 @@ def ask(reach: Reach, action: str, done: str, *, as_json: bool) -> int:
         }
         done = "{} had lost its driver already: it is off the list now"
     else:
-        answer = reach.driver().do(action)
+        answer = reach.driver().do(action, body)
     say(answer, done.format(answer.get("topologyId")), as_json=as_json)
     return 0
 

@@ -1,4 +1,4 @@
-"""The commands for topologies that run, apart from those that Storm's users type most: errors, monitor, restart, log levels."""
+"""The commands for topologies that run, apart from those that Storm's users type most: errors, monitor, restart, rebalance."""
 
 from __future__ import annotations
 
@@ -147,6 +147,66 @@ def restart(reach: Reach, worker: int | None, as_json: bool) -> None:
     )
 
 
+def _executors(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in given:
+        component, _, number = text.rpartition("=")
+        if not component or not number.strip().isdecimal():
+            msg = f"expected COMPONENT=N with a whole number, such as count=8, got {text!r}"
+            raise click.BadParameter(msg)
+        if component in found:
+            msg = f"{component!r} has two numbers of executors, {found[component]} and {number}: give one"
+            raise click.BadParameter(msg)
+        found[component] = int(number)
+    return found
+
+
+@click.command()
+@reaches
+@click.option(
+    "-w",
+    "--wait-time-secs",
+    "wait",
+    type=click.FloatRange(min=0),
+    metavar="SECS",
+    help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
+)
+@click.option(
+    "-n",
+    "--num-workers",
+    "workers",
+    type=click.IntRange(min=1),
+    metavar="WORKERS",
+    help="How many workers there are afterwards. The default is as many as before.",
+)
+@click.option(
+    "-e",
+    "--executor",
+    "executors",
+    multiple=True,
+    metavar="COMPONENT=N",
+    callback=_executors,
+    help="How many executors a component has afterwards. May be repeated.",
+)
+@_prints_json
+@refusing
+def rebalance(
+    reach: Reach, wait: float | None, workers: int | None, executors: dict[str, int], as_json: bool
+) -> None:
+    """Lay the topology NAME out anew while it runs: its spouts stop emitting now, and after a wait its workers start anew.
+
+    The state of tasks goes on with them. A component gets more tasks only if it has fewer than executors. The command does not
+    wait for the new workers; ``stormspark list`` shows REBALANCING until they are up.
+    """
+    from stormspark.cli.operate import ask
+
+    action = "rebalance/default" if wait is None else f"rebalance/{wait:g}"
+    options: dict[str, Any] = {"executors": executors} | ({} if workers is None else {"numWorkers": workers})
+    after = "its message timeout" if wait is None else f"{wait:g} s"
+    done = f"{{}} is rebalanced, and gets its new workers after {after}"
+    _exit(ask(reach, action, done, as_json=as_json, body={"rebalanceOptions": options}))
+
+
 def _levels(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, Any]]:
     from stormspark.cli.log_levels import level_to_set
 
@@ -206,7 +266,7 @@ def _exit(code: int) -> None:
 
 
 #: What the program adds to its commands.
-COMMANDS = (errors, monitor, stats, worker_uptime, slot_usage, restart, log_level, completion)
+COMMANDS = (errors, monitor, stats, worker_uptime, slot_usage, restart, rebalance, log_level, completion)
 #: How ``storm`` and ``sparse`` spell commands that have another name here.
 SPELLINGS = {
     "get-errors": "errors",

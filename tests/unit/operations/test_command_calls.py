@@ -19,6 +19,7 @@ from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.registry import entry_of
 from stormspark.worker.host.logger_levels import LoggerLevels
 from tests.unit.operations.test_server import Words, folder, run, serving
+from tests.waiting import wait_for
 
 __all__ = ["folder"]  # a fixture
 
@@ -247,3 +248,33 @@ def test_where_the_workers_are(words: Words, command: str) -> None:
 
 def test_the_spellings_of_storm(words: Words) -> None:
     assert run("get-errors", "words")[0] == run("set_log_level", "words", "-l", "ROOT=INFO")[0] == 0
+
+
+def test_a_command_rebalances(words: Words) -> None:  # J1, J3
+    code, said = run("rebalance", "words", "-w", "0", "-n", "3", "-e", "count=5", "-e", "lines=1")
+    assert (code, said) == (
+        0,
+        f"{words.storm_id} is rebalanced, and gets its new workers after 0 s\n",
+    )
+    wait_for(lambda: "activate" in words.told)
+    assert words.told == ["deactivate", "lay out 3", "activate"]
+    assert [words.plan.components[name].parallelism for name in ("lines", "count")] == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["-e", "count"], "expected COMPONENT=N with a whole number, such as count=8, got 'count'"),
+        (["-e", "count=-1"], "expected COMPONENT=N with a whole number, such as count=8, got 'count=-1'"),
+        (["-e", "count=1", "-e", "count=2"], "'count' has two numbers of executors, 1 and 2: give one"),
+        (["-e", "cuont=2"], "there is no component 'cuont'; did you mean 'count'?"),
+        (["-e", "count=0"], "the number of executors of 'count' must be positive, got 0"),
+        (["-n", "0"], "0 is not in the range"),
+        (["-w", "-1"], "-1.0 is not in the range"),
+        (["-n", "99"], "99 workers are asked for, but there are only 5 executors"),
+    ],
+)
+def test_what_can_not_be_rebalanced_is_refused(words: Words, arguments: list[str], problem: str) -> None:
+    code, said = run("rebalance", "words", *arguments)
+    assert (code, words.told) == (2, [])
+    assert problem in said
