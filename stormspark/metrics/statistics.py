@@ -17,6 +17,7 @@ from stormspark.metrics.frames import COLUMNS, SCHEMA, MakesFrames, rows
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import DataPoint
 from stormspark.metrics.page import statistics_html, statistics_line
+from stormspark.metrics.streams import StreamCounts, merged_streams
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,14 @@ class TaskCounters:
     unwritten: int = 0
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
+    #: Of a bolt: how many tuples were acked after their execute had returned, and how many seconds after its start, together. The
+    #: process latency of all other tuples is that of execute (J15).
+    processed: int = 0
+    process_seconds: float = 0.0
+    #: By stream that the task emits on, if there are several.
+    outputs: Mapping[str, StreamCounts] = field(default_factory=dict)
+    #: By component and stream that a bolt reads, if there are several.
+    inputs: Mapping[tuple[str, str], StreamCounts] = field(default_factory=dict)
 
     def work_done(self) -> int:
         """Return a number that grows whenever the task does something."""
@@ -79,12 +88,21 @@ class TaskCounters:
 
     def merge(self, other: TaskCounters) -> None:
         """Add the totals of another task, or of an earlier incarnation of this one."""
-        for name in _COUNTS:
+        for name in (*_COUNTS, "processed", "process_seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.latency.merge(other.latency)
+        if other.outputs:
+            self.outputs = merged_streams(self.outputs, other.outputs)
+        if other.inputs:
+            self.inputs = merged_streams(self.inputs, other.inputs)
 
 
-_COUNTS = tuple(name for name in TaskCounters.__dataclass_fields__ if name != "latency")
+#: What is counted of a component, too (`ComponentStatistics`).
+_COUNTS = tuple(
+    name
+    for name in TaskCounters.__dataclass_fields__
+    if name not in ("latency", "processed", "process_seconds", "outputs", "inputs")
+)
 
 
 class LongCall(NamedTuple):

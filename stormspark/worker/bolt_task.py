@@ -1,7 +1,8 @@
 """The task of a bolt. It takes tuples from its queue and executes them, one chunk at a time.
 
-How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`. Two parts of the task have modules of
-their own: `stormspark.worker.bolts.failing` handles errors, and `stormspark.worker.bolts.work_done` says how much the bolt works.
+How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`. Three parts of the task have modules of
+their own: `stormspark.worker.bolts.failing` handles errors, `stormspark.worker.bolts.work_done` says how much the bolt works, and
+`stormspark.worker.bolts.hook_calls` calls hooks.
 """
 
 from __future__ import annotations
@@ -17,22 +18,19 @@ from stormspark.api import (
     BasicBolt,
     BasicOutputCollector,
     Bolt,
-    BoltAckInfo,
-    BoltExecuteInfo,
     TopologyContext,
     Tuple,
     WindowedBolt,
 )
 from stormspark.api.components import overrides
-from stormspark.api.tuple_state import SETTLED
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_collector import FollowsCalls
 from stormspark.worker.asynchronous.flushing_executor import executor_of
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
+from stormspark.worker.bolts.hook_calls import CallsHooks
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.bolts.runner import Runner
-from stormspark.worker.bolts.work_done import CountsWork
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
@@ -49,7 +47,7 @@ _CHUNK_LONGEST = 0.1
 _REPLAY_PATIENCE_SECS = 0.05
 
 
-class BoltTask(CountsWork):
+class BoltTask(CallsHooks):
     """One task of a `Bolt`, `BasicBolt`, `WindowedBolt` or `AsyncBolt`."""
 
     _first_call = "prepare"
@@ -305,6 +303,9 @@ class BoltTask(CountsWork):
                 counters.executed -= ticks
                 if self._runner.acks_on_return:
                     counters.acked -= ticks
+            if self.by_input is not None:
+                each = took if not self.component.capacity else 0.0
+                self.by_input.add(batch[done : done + step], each, acked=self._runner.acks_on_return)
             size.add(took, step)
             done += step
             if size.timed_alone and now - started > CHUNK_SECONDS:
@@ -371,30 +372,3 @@ class BoltTask(CountsWork):
         except ERRORS_OF_CODE as error:
             self._fail_and_restart("execute", error, None)
         return executed
-
-    def _execute_observed(self, batch: list[Delivery]) -> int:
-        """Execute the tuples one by one, and call the hooks for each (J21)."""
-        clock, runner = self._clock, self._runner
-        position = -1
-        for position, delivery in enumerate(batch):
-            begun = clock()
-            try:
-                runner.run([delivery], self._begun)
-            except BaseException:
-                runner.position = position
-                raise
-            values, source, roots = delivery
-            tup = Tuple(values, source, roots)
-            tup.state = SETTLED  # an error in a hook must not fail the tuple, which has been executed
-            runner.position, runner.current = position, tup
-            took = (clock() - begun) * 1000
-            for hook in self.hooks:
-                hook.bolt_execute(BoltExecuteInfo(tup, self.id, took))
-                if runner.acks_on_return:
-                    hook.bolt_ack(BoltAckInfo(tup, self.id))
-        return position + 1
-
-    def call_ack_hooks(self, tup: Tuple) -> None:
-        """Call the hooks, because the collector has acked ``tup``."""
-        for hook in self.hooks:
-            hook.bolt_ack(BoltAckInfo(tup, self.id))

@@ -23,6 +23,7 @@ from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
 from stormspark.worker.spouts.activating import IsActivated
 from stormspark.worker.spouts.round_allowance import UNLIMITED, RoundAllowance, StopReason
+from stormspark.worker.spouts.streams_of_trees import StreamsOfTrees
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
 from stormspark.worker.spouts.verdict_delivery import VerdictDelivery
 from stormspark.worker.spouts.verdict_queues import TransactionVerdicts, VerdictQueue
@@ -58,6 +59,9 @@ class SpoutTask(IsActivated):
         self._delivery = VerdictDelivery(self, self._stories, self._clock)
         self.calls = SuspendableCalls(self._clock, self._stories, self._max_pending)
         self.allowance = RoundAllowance(self.counters)
+        #: The counts by stream; None unless the spout emits on several.
+        several = len(self.component.streams) > 1 and not self.component.vectorised
+        self.by_stream = StreamsOfTrees() if several else None
         self.whether_done = WhetherDone(self.report_error)
 
     # -- 1. life ---------------------------------------------------------------------------------------------
@@ -73,6 +77,8 @@ class SpoutTask(IsActivated):
         self.calls.end()
         self._ledger.forget(self.account)
         self.verdicts.forget()
+        if self.by_stream is not None:
+            self.by_stream.forget()
 
     def _begin(self, instance: Spout | SourceSpout | AsyncSpout, context: TopologyContext) -> None:
         """Open the spout, and activate it if it was active before."""
@@ -166,7 +172,10 @@ class SpoutTask(IsActivated):
     def read_counters(self) -> TaskCounters:
         """Return the counters, up to date."""
         self._delivery.count_latencies()
-        return super().read_counters()
+        counters = super().read_counters()
+        if self.by_stream is not None:
+            counters.outputs = self.by_stream.read(counters.outputs, next(iter(self.outlets)), counters)
+        return counters
 
     # -- 3. batches that are transactions --------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from stormspark.api import TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
+from stormspark.metrics.streams import StreamCounts
 from stormspark.pickling import unpickled
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import LivesOutside
@@ -373,7 +374,9 @@ class Task(ServesInstance):
 
     def read_counters(self) -> TaskCounters:
         """Return the counters, up to date. The outlets count emits, so their counts are added here."""
-        counts = [outlet.counts() for outlet in self.outlets.values()]
-        self.counters.emitted = sum(emitted for emitted, _ in counts)
-        self.counters.transferred = sum(copies for _, copies in counts)
+        counts = {stream: outlet.counts() for stream, outlet in self.outlets.items()}
+        self.counters.emitted = sum(emitted for emitted, _ in counts.values())
+        self.counters.transferred = sum(copies for _, copies in counts.values())
+        if len(counts) > 1:
+            self.counters.outputs = {stream: StreamCounts(*emits) for stream, emits in counts.items()}
         return self.counters

@@ -19,6 +19,7 @@ from stormspark.grouping import CustomGrouping, DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.bolts.input_counts import InputCounts
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
@@ -92,7 +93,9 @@ def make_tasks(
             bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask
             if threaded:
                 bolt = ThreadedBoltTask
-            tasks[placed.id] = bolt(placed, component, conf, host)
+            tasks[placed.id] = made = bolt(placed, component, conf, host)
+            if sum(edge.target == component.id for edge in plan.edges) > 1:
+                made.by_input = InputCounts()
         else:
             spout: type[SpoutTask] = ArrowSpoutTask if component.vectorised else SpoutTask
             if threaded:
@@ -183,6 +186,8 @@ class _Connector:
         subscriptions = [self._subscription(source, edge) for edge in self._edges(source)]
         outlet = make_outlet(source, subscriptions, task.logger.warning)
         outlet = serializing(outlet) if self.plan.settings.try_serialize else outlet
+        if isinstance(task, SpoutTask) and task.by_stream is not None and task.outlets:
+            outlet = task.by_stream.observed(outlet)  # a stream that is not the first
         if isinstance(task, BoltTask) and task.inputs is not None:
             outlet = task.inputs.observed(outlet)
         return outlet

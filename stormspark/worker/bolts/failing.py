@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import inf
 
 from stormspark.acker import Outcome, Verdict
-from stormspark.api import BoltFailInfo, Tuple
+from stormspark.api import BoltFailInfo, Tuple, TupleSource
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import FailedException, ReportedFailedException
+from stormspark.worker.bolts.input_counts import InputCounts
 from stormspark.worker.bolts.runner import Runner
 from stormspark.worker.starting_again import StartsAgain
 from stormspark.worker.tuples.edges import fail_roots
@@ -24,6 +25,14 @@ class FailsTuples(StartsAgain):
 
     #: The runner of the current instance, which knows the tuples that the bolt holds.
     _runner: Runner
+    #: The counts by input; None unless the bolt reads several streams.
+    by_input: InputCounts | None = None
+
+    def count_failed(self, source: TupleSource, number: int = 1) -> None:
+        """Count tuples of a source that have failed."""
+        self.counters.failed += number
+        if self.by_input is not None:
+            self.by_input.failed[source] += number
 
     def raised(self, where: str, error: BaseException) -> None:
         """Handle an error outside of ``execute``, such as in a timer's callback."""
@@ -40,7 +49,9 @@ class FailsTuples(StartsAgain):
         if where == "end_of_input":
             self.counters.unwritten = 1
         if tup is not None and tup.state != SETTLED:
-            self.counters.failed += 1
+            self.count_failed(tup._source)
+            if self.by_input is not None and self._runner.acks_on_return:
+                self.by_input.acked[tup._source] -= 1  # it is about to count as executed, and so as acked
             self._runner.forget(tup)
             tup.state = SETTLED
             fail_roots(self._ledger, tup.roots, verdict)
@@ -63,7 +74,7 @@ class FailsTuples(StartsAgain):
         lost = Verdict(Outcome.FAILED, why, self.component.id, self.id)
         for held, _ in self.held():
             held.state = SETTLED
-            self.counters.failed += 1
+            self.count_failed(held._source)
             if theirs:
                 fail_roots(self._ledger, held.roots, lost)
             self.call_fail_hooks(held)

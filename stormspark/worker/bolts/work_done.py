@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stormspark.api import TupleSource
 from stormspark.backpressure import BoltLoad
 from stormspark.metrics import TaskCounters
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
@@ -83,6 +84,21 @@ class CountsWork(FailsTuples):
         self._calls_ended = (now, seconds_now, mean)
         return mean
 
+    def count_acked(self, source: TupleSource) -> None:
+        """Count a tuple of a source that is acked."""
+        self.counters.acked += 1
+        if self.by_input is not None:
+            self.by_input.acked[source] += 1
+
+    def count_processed(self, source: TupleSource, begun: float) -> None:
+        """Count a tuple that is acked now. Its execute began at the time ``begun``, and has returned (J15)."""
+        took = self._clock() - begun
+        self.counters.processed += 1
+        self.counters.process_seconds += took
+        if self.by_input is not None:
+            self.by_input.processed[source] += 1
+            self.by_input.process_seconds[source] += took
+
     def waited(self, seconds: float) -> None:
         """Add ``seconds`` to the execution time of a bolt that is no async one. In this time the worker did nothing but wait for
         bolts. It is not known which tuples took this time, so the latency of such a bolt has a mean and no percentiles.
@@ -108,4 +124,6 @@ class CountsWork(FailsTuples):
             self.counters.calls_under_way = max(now[1] - before[1], 0.0) / (now[0] - before[0])
         instance = self.instance
         self.counters.waiting_calls = instance.waiting_calls if isinstance(instance, FlushingExecutor) else 0
+        if self.by_input is not None:
+            self.counters.inputs = self.by_input.read()
         return super().read_counters()

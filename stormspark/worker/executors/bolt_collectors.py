@@ -117,10 +117,11 @@ class ThreadedBoltCollector:
         """Close a tuple's edges, on the worker's thread."""
         task = self._task
         task.take_calls_at_hand()
+        task.count_if_held(tup)
         if not self._closes(tup, "ack"):
             return
         if tup._source is not TICK_SOURCE:
-            task.counters.acked += 1
+            task.count_acked(tup._source)
         if tup.roots is not None:
             close_edges(task.ledger, tup.roots)
 
@@ -129,7 +130,7 @@ class ThreadedBoltCollector:
         task = self._task
         if not self._closes(tup, "fail"):
             return
-        task.counters.failed += 1
+        task.count_failed(tup._source)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
 
     def reset_timeout(self, tup: Tuple) -> None:

@@ -148,6 +148,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self._in_ticks += took
         else:
             counters.executed += 1
+            if self.by_input is not None:
+                self.by_input.add_of(tup._source, 1, took, acked=self._runner.acks_on_return)
         if error is None:
             self._raised_in_row = 0
             self._settle(tup, begun)
@@ -244,6 +246,12 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         """Forget ``tup``, because the bolt no longer holds it. Return whether it was held or under way."""
         was_under_way = self.under_way.pop(tup, None) is not None
         return self.held_weakly.pop(tup, None) is not None or was_under_way
+
+    def count_if_held(self, tup: Tuple) -> None:
+        """Count the process latency of a tuple that is about to be acked, if its execute has returned (J15)."""
+        begun = self.held_weakly.get(tup)
+        if begun is not None and tup not in self.under_way:
+            self.count_processed(tup._source, begun)
 
     @property
     def ready(self) -> int:

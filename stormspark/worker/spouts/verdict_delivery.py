@@ -64,6 +64,8 @@ class VerdictDelivery:
             except ERRORS_OF_CODE as error:
                 task.raised("ack or fail", error)
                 break  # the remaining trees belonged to an instance that is gone (B10)
+        if task.by_stream is not None:
+            task.by_stream.add(ended[:delivered], now)
         counters.acked += len(latencies) - before
         if len(latencies) > _MOST_LATENCIES:
             self.count_latencies()
@@ -74,6 +76,8 @@ class VerdictDelivery:
         milliseconds the tree took.
         """
         now = self._clock()
+        if self._task.by_stream is not None:
+            self._task.by_stream.add(ended, now)
         for tree in ended:
             verdict = tree.verdict
             assert verdict is not None

@@ -11,6 +11,7 @@ cdef class BoltCollector:
     cdef Ledger _ledger
     cdef dict _outlets
     cdef object _counters
+    cdef object _acked_by
     cdef object _held
     cdef public bint guarded
 

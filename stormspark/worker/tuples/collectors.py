@@ -35,13 +35,15 @@ __all__ = ["BasicCollector", "BoltCollector"]
 class BoltCollector:
     """The collector of one task of a `Bolt`. Such a bolt itself anchors, acks and fails tuples, through the collector (C2)."""
 
-    __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
+    __slots__ = ("_acked_by", "_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
 
     def __init__(self, task: BoltTask, ledger: Ledger, held: MutableMapping[Tuple, float]) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
         self._counters = task.counters
+        #: How many tuples of each source were acked; None unless the bolt reads several streams.
+        self._acked_by = None if task.by_input is None else task.by_input.acked
         self._held = held  # the tuples that were neither acked nor failed when their ``execute`` returned
         #: Whether user code has threads, which may call the collector (see `stormspark.worker.foreign_calls`).
         self.guarded = False
@@ -133,6 +135,8 @@ class BoltCollector:
             return
         if tup._source is not TICK_SOURCE:
             self._counters.acked += 1
+            if self._acked_by is not None:
+                self._acked_by[tup._source] += 1
         if tup.roots is not None:
             edges.close_edges(self._ledger, tup.roots)
         if self._task.hooks:
@@ -144,8 +148,8 @@ class BoltCollector:
             return
         if self._settled(tup, "fail"):
             return
-        self._counters.failed += 1
         task = self._task
+        task.count_failed(tup._source)
         # The spout's worker gets the reason. An exception can't always be pickled, but its text can.
         if reason is not None and type(reason) is not str:
             reason = error_text(reason)
@@ -169,7 +173,9 @@ class BoltCollector:
                     f"{what} of {tup!r}, which another task was given; it changes nothing: only that task can close it"
                 )
                 return True
-            self._held.pop(tup, None)
+            begun = self._held.pop(tup, None)
+            if begun is not None and what == "ack":
+                self._task.count_processed(tup._source, begun)
         tup.state = tuple_state.SETTLED
         return False
 

@@ -222,6 +222,9 @@ def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
             continue
         edges.close_edges(ledger, roots)
     task.counters.acked += len(given) - ticks
+    if task.by_input is not None:
+        for _, source, _ in given:
+            task.by_input.acked[source] += 1
     if task.hooks:
         for one in given:
             tup = Tuple(*one)
@@ -242,6 +245,8 @@ def execute_automatic(
     unshared, hooks = _UNSHARED, bool(runner.task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
     executor: Executor | None = bolt.executor
+    by_input = runner.task.by_input
+    acked_by = None if by_input is None else by_input.acked
     values, source, roots = batch[0]
     tup = new_tuple(values, source, roots)
     position, acked = -1, 0
@@ -268,6 +273,8 @@ def execute_automatic(
             else:
                 tup.state = tuple_state.SETTLED
                 acked += 1
+                if acked_by is not None:
+                    acked_by[source] += 1
                 if roots is not None:
                     kind = type(roots)
                     if kind is Tree or kind is Part:

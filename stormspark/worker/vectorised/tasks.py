@@ -19,6 +19,7 @@ from stormspark.api import (
 from stormspark.api.tuple_state import SETTLED
 from stormspark.extras import pyarrow as pa
 from stormspark.metrics import TaskCounters
+from stormspark.metrics.streams import StreamCounts
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.spout_task import SpoutTask
@@ -130,7 +131,7 @@ class ArrowBoltTask(BoltTask):
                 f"vectorised bolt {self.component.id!r}: {problem}"
             )
             self.report_error(reason)
-            self.counters.failed += 1
+            self.count_failed(source)
             self.queue.executed += 1
             self.fail_delivery(roots, Verdict(Outcome.FAILED, reason[:1000], self.component.id, self.id))
             if self.hooks:
@@ -174,8 +175,11 @@ class ArrowBoltTask(BoltTask):
             trees = None if of_left.any_in_no_tree(len(left)) else tuple(of_left.branches(len(left)))
             failed = np.ones(count, np.bool_)
         failures = 0 if failed is None else int(failed.sum())
-        counters.failed += failures
+        self.count_failed(source, failures)
         counters.acked += count - failures
+        if self.by_input is not None:
+            self.by_input.add_of(source, count, took / count, acked=True)
+            self.by_input.acked[source] -= failures
         roots.close_edges(self._ledger, count)
         if self.hooks:
             self._call_hooks(batch, source, failed, took / count * 1000, raised is None)
@@ -235,4 +239,8 @@ class ArrowSpoutTask(SpoutTask):
 def _counted(counters: TaskCounters, outlets: dict[str, BatchOutlet]) -> TaskCounters:
     counters.emitted += sum(outlet.emitted for outlet in outlets.values())
     counters.transferred += sum(outlet.copies for outlet in outlets.values())
+    if len(outlets) > 1:
+        counters.outputs = {
+            stream: StreamCounts(outlet.emitted, outlet.copies) for stream, outlet in outlets.items()
+        }
     return counters
