@@ -16,8 +16,8 @@ from urllib.parse import quote, urlsplit
 
 import click
 
-from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.spark_options import local_path
+from stormspark.hidden_secrets import without_secrets
 from stormspark.launcher import is_url
 from stormspark.working_folder import SHIPPED_PROJECT
 

@@ -25,8 +25,8 @@ import click
 from stormspark.cli import submitted
 from stormspark.cli.child import ChildProgram
 from stormspark.cli.environment_archive import EnvironmentArchive, why_unfit
-from stormspark.cli.hidden_secrets import without_secrets
 from stormspark.cli.project_files import Packed, pack
+from stormspark.hidden_secrets import without_secrets
 from stormspark.launcher import is_url
 from stormspark.plan.needs import (
     OVERHEAD,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from stormspark.api import FiniteLocalSource, LocalSource, SourceProgress, SourceSpout
+from stormspark.driver.source_lag import Lags, PartitionLag, lag_between
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.pickling import unpickled
@@ -16,6 +18,14 @@ from stormspark.worker.step import merge_progress
 __all__ = ["LocalSources"]
 
 _log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class KnowsEnds(Protocol):
+    """A source that knows how far it is behind."""
+
+    def positions(self) -> tuple[Any, Any]:
+        """Return the positions up to which rows were handed out, and those of the ends; see `lag_between`."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,14 @@ class LocalSources:
         for one in self._sources:
             component = one.component.id
             one.source.told(progress[component]._replace(limit=limit_of(component)))
+
+    def lags(self) -> Lags:
+        """Return how far the sources that know their ends are behind."""
+        found: dict[str, Mapping[str, Mapping[str, PartitionLag]]] = {}
+        for one in self._sources:
+            if isinstance(one.source, KnowsEnds) and (lags := lag_between(*one.source.positions())):
+                found[one.component.id] = lags
+        return found
 
     def close(self) -> None:
         """Close the sources at the end of the topology."""

@@ -12,6 +12,7 @@ from random import Random
 from stormspark.driver.end_of_input import EndOfInput
 from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
+from stormspark.driver.source_lag import Lags
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.errors import StatusError, StormsparkError
@@ -165,6 +166,10 @@ class LocalTopology(ServedTopology):
     def statistics(self) -> TopologyStatistics:
         """Return the counters and latencies of the topology so far."""
         return self._tally.statistics()
+
+    def lags(self) -> Lags:
+        """Return how far the spouts that read Kafka are behind."""
+        return self._sources.lags()
 
     def worker_places(self) -> list[WorkerPlace]:
         """Return where the workers are, in order."""

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from stormspark.metrics.statistics import TaskCounters
+from stormspark.metrics.streams import StreamCounts
 
-__all__ = ["ALL_TIME", "COUNTED", "WINDOWS", "Windows", "totals_of"]
+__all__ = ["ALL_TIME", "COUNTED", "WINDOWS", "StreamKey", "Windows", "stream_totals_of", "totals_of"]
+
+#: A stream of a task: its name if the task emits on it, or the component and the stream that the task reads.
+StreamKey: TypeAlias = tuple[int, str | tuple[str, str]]
 
 #: The name of the window that goes back to the start.
 ALL_TIME = ":all-time"
@@ -21,7 +26,18 @@ ALL_TIME = ":all-time"
 WINDOWS = {"600": 600.0, "10800": 10_800.0, "86400": 86_400.0}
 #: What is counted of each task. ``calls`` and ``call_seconds`` are those of latencies: for a spout those from emit to ack, for a
 #: bolt those in execute.
-COUNTED = ("emitted", "transferred", "executed", "acked", "failed", "calls", "call_seconds")
+#: ``processed`` and ``process_seconds`` are about the tuples that a bolt acked after their execute had returned (J15).
+COUNTED = (
+    "emitted",
+    "transferred",
+    "executed",
+    "acked",
+    "failed",
+    "calls",
+    "call_seconds",
+    "processed",
+    "process_seconds",
+)
 _BUCKETS = 20
 
 
@@ -43,11 +59,29 @@ def totals_of(counters: Mapping[int, TaskCounters], tasks: Sequence[int]) -> np.
                 one.failed,
                 one.latency.count,
                 one.latency.seconds,
+                one.processed,
+                one.process_seconds,
             )
             for one in rows
         ],
         dtype=np.float64,
     ).reshape(len(rows), len(COUNTED))
+
+
+def stream_totals_of(counters: Mapping[int, TaskCounters], streams: Sequence[StreamKey]) -> np.ndarray:
+    """Return a matrix with a row for each stream of a task, and a column for each of `COUNTED`.
+
+    >>> some = {7: TaskCounters(outputs={"late": StreamCounts(3)})}
+    >>> stream_totals_of(some, [(7, "late"), (7, ("lines", "default"))])[:, 0].tolist()
+    [3.0, 0.0]
+    """
+    none = TaskCounters()
+    rows: list[StreamCounts] = []
+    for task, stream in streams:
+        one = counters.get(task, none)
+        found = one.outputs.get(stream) if isinstance(stream, str) else one.inputs.get(stream)
+        rows.append(found or StreamCounts())
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(COUNTED))
 
 
 class Windows:
@@ -57,8 +91,8 @@ class Windows:
     the window is everything.
 
     >>> windows = Windows()
-    >>> for minute in range(30): windows.note(60.0 * minute, np.full((1, 7), 100.0 * minute))
-    >>> float(windows.since("600", 60.0 * 29, np.full((1, 7), 2900.0))[0, 0])
+    >>> for minute in range(30): windows.note(60.0 * minute, np.full((1, 9), 100.0 * minute))
+    >>> float(windows.since("600", 60.0 * 29, np.full((1, 9), 2900.0))[0, 0])
     1000.0
     """
 
@@ -79,9 +113,9 @@ class Windows:
         """Let row ``n`` be row ``rows[n]`` from now on, of ``number`` rows. The other rows begin with nothing.
 
         >>> windows = Windows()
-        >>> windows.note(0.0, np.array([[1.0] * 7, [2.0] * 7]))
+        >>> windows.note(0.0, np.array([[1.0] * 9, [2.0] * 9]))
         >>> windows.move_rows([2, 0], 3)
-        >>> windows.since("600", 600.0, np.full((3, 7), 5.0))[:, 0].tolist()
+        >>> windows.since("600", 600.0, np.full((3, 9), 5.0))[:, 0].tolist()
         [3.0, 5.0, 4.0]
         """
         for name, noted in self._noted.items():

@@ -10,11 +10,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from stormspark.errors import InvalidTopologyError, StatusError
-from stormspark.operations import command_calls, health, storm_calls
+from stormspark.operations import command_calls, health, page_calls, storm_calls
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import error
 
 __all__ = ["app"]
+
+_CALLS = (storm_calls, page_calls, command_calls, health)
 
 
 async def _refused(request: Request, raised: Exception) -> Response:
@@ -36,5 +38,5 @@ def app(served: Served) -> Starlette:
         InvalidTopologyError: _refused,
         Exception: _refused,
     }
-    routes = [*storm_calls.routes(served), *command_calls.routes(served), *health.routes(served)]
+    routes = [route for calls in _CALLS for route in calls.routes(served)]
     return Starlette(routes=routes, exception_handlers=handlers)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from stormspark.driver.error_log import TaskError
 from stormspark.metrics import TaskCounters
-from stormspark.metrics.windows import ALL_TIME, COUNTED, WINDOWS, Windows, totals_of
+from stormspark.metrics.windows import (
+    ALL_TIME,
+    COUNTED,
+    WINDOWS,
+    StreamKey,
+    Windows,
+    stream_totals_of,
+    totals_of,
+)
 from stormspark.operations.status import Status
 from stormspark.plan.physical import PhysicalPlan
 
@@ -62,6 +71,15 @@ class Totals(NamedTuple):
     failed: int
     calls: int
     call_seconds: float
+    processed: int
+    process_seconds: float
+
+    @property
+    def process_ms(self) -> float:
+        """The mean process latency in milliseconds: from the start of execute until the ack (J15)."""
+        at_once = max(0, self.acked - self.processed)
+        acked = at_once + self.processed
+        return (at_once * self.mean_ms + self.process_seconds * 1000) / acked if acked else 0.0
 
     @property
     def mean_ms(self) -> float:
@@ -71,7 +89,9 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """A snapshot. ``totals`` has a matrix for each window, a row for each task in the order of ``tasks``."""
+    """A snapshot. ``totals`` has a matrix for each window, a row for each task in the order of ``tasks``. ``stream_totals`` has a
+    row for each of ``streams``: those of tasks that have several.
+    """
 
     id: str
     plan: PhysicalPlan
@@ -83,15 +103,37 @@ class Facts:
     totals: Mapping[str, np.ndarray]
     workers: Sequence[WorkerPlace]
     errors: Mapping[str, tuple[TaskError, ...]]
+    streams: tuple[StreamKey, ...] = ()
+    stream_totals: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def _row_of(self) -> dict[int | StreamKey, int]:
+        rows: dict[int | StreamKey, int] = {task: row for row, task in enumerate(self.tasks)}
+        return {**rows, **{stream: row for row, stream in enumerate(self.streams)}}
 
     def of(self, window: str, tasks: Sequence[int]) -> Totals:
         """Return the totals of some tasks within a window."""
-        rows = np.isin(np.array(self.tasks), np.array(tasks, dtype=np.int64))
-        emitted, transferred, executed, acked, failed, calls, seconds = (
-            self.totals[window][rows].sum(axis=0).tolist()
-        )
-        return Totals(
-            int(emitted), int(transferred), int(executed), int(acked), int(failed), int(calls), seconds
+        return self._sum(self.totals[window], tasks)
+
+    def place(self, worker: int) -> WorkerPlace:
+        """Return where a worker is; nowhere if it is none of the plan's."""
+        return next((one for one in self.workers if one.worker == worker), WorkerPlace(worker, "", 0, 0.0))
+
+    def on(self, window: str, tasks: Sequence[int], stream: str | tuple[str, str]) -> Totals:
+        """Return the totals of one stream of some tasks within a window: of the stream that they emit on, or of the component and
+        stream that they read.
+        """
+        keys = [(task, stream) for task in tasks]
+        if keys and keys[0] not in self._row_of:
+            return self.of(window, tasks)  # it is their only stream
+        return self._sum(self.stream_totals[window], keys)
+
+    def _sum(self, totals: np.ndarray, keys: Sequence[int | StreamKey]) -> Totals:
+        rows = [self._row_of[key] for key in keys]
+        sums = totals[rows].sum(axis=0).tolist() if rows else [0.0] * len(COUNTED)
+        return Totals._make(
+            number if name.endswith("seconds") else int(number)
+            for name, number in zip(COUNTED, sums, strict=True)
         )
 
     def capacity(self, tasks: Sequence[int]) -> float:
@@ -99,9 +141,18 @@ class Facts:
         seconds: dict[int, float] = {}
         for task in tasks:
             executor = self.plan.tasks[task].executor
-            spent = self.totals["600"][self.tasks.index(task), COUNTED.index("call_seconds")]
+            spent = self.totals["600"][self._row_of[task], COUNTED.index("call_seconds")]
             seconds[executor] = seconds.get(executor, 0.0) + float(spent)
         return max(seconds.values(), default=0.0) / max(1.0, min(float(self.uptime_secs), WINDOWS["600"]))
+
+
+def _streams_of(plan: PhysicalPlan) -> Iterator[StreamKey]:
+    """Iterate over the streams of the tasks that have several."""
+    for component in plan.components.values():
+        inputs = [(edge.source, edge.stream) for edge in plan.edges if edge.target == component.id]
+        for streams in (list(component.streams), inputs):
+            if len(streams) > 1:
+                yield from ((task, stream) for task in component.tasks for stream in streams)
 
 
 class Watcher:
@@ -124,7 +175,8 @@ class Watcher:
         self._plan = running.plan
         #: Guards the windows, and the plan whose tasks are their rows.
         self._lock = threading.Lock()
-        self._windows = Windows()
+        self._streams = tuple(_streams_of(self._plan))
+        self._windows, self._stream_windows = Windows(), Windows()
         self._began = clock()
         self._closed = threading.Event()
         self.look()
@@ -137,11 +189,15 @@ class Watcher:
     def look(self) -> None:
         """Remember the totals of now."""
         with self._lock:
-            _, totals = self._read()
-            self._windows.note(self._clock(), totals)
+            _, totals, by_stream = self._read()
+            now = self._clock()
+            self._windows.note(now, totals)
+            self._stream_windows.note(now, by_stream)
 
-    def _read(self) -> tuple[tuple[int, ...], np.ndarray]:
-        """Return the tasks, in order, and their totals. The tasks are others since the topology was rebalanced."""
+    def _read(self) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+        """Return the tasks, in order, their totals, and those of their streams. The tasks are others since the topology was
+        rebalanced.
+        """
         plan = None
         while plan is not self._running.plan:
             plan = self._running.plan
@@ -151,15 +207,21 @@ class Watcher:
             before = [self._plan.tasks[task] for task in sorted(self._plan.tasks)]
             now_at = [tasks.index(plan.components[one.component].tasks[one.index]) for one in before]
             self._windows.move_rows(now_at, len(tasks))
-            self._plan = plan
-        return tasks, totals_of(counters, tasks)
+            task_now = {one.id: tasks[row] for one, row in zip(before, now_at, strict=True)}
+            streams = {key: row for row, key in enumerate(_streams_of(plan))}
+            rows = [streams[task_now[task], stream] for task, stream in self._streams]
+            self._stream_windows.move_rows(rows, len(streams))
+            self._plan, self._streams = plan, tuple(streams)
+        return tasks, totals_of(counters, tasks), stream_totals_of(counters, self._streams)
 
     def facts(self) -> Facts:
         """Return all that is to be said now."""
         with self._lock:
-            tasks, totals = self._read()
-            plan, now = self._plan, self._clock()
-            within = {name: self._windows.since(name, now, totals) for name in (*WINDOWS, ALL_TIME)}
+            tasks, totals, by_stream = self._read()
+            plan, now, streams = self._plan, self._clock(), self._streams
+            names = (*WINDOWS, ALL_TIME)
+            within = {name: self._windows.since(name, now, totals) for name in names}
+            of_streams = {name: self._stream_windows.since(name, now, by_stream) for name in names}
         return Facts(
             self._running.storm_id,
             plan,
@@ -171,6 +233,8 @@ class Watcher:
             within,
             self._running.worker_places(),
             self._running.errors(),
+            streams,
+            of_streams,
         )
 
     def close(self) -> None:

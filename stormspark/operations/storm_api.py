@@ -12,25 +12,38 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.source_lag import Lags
+from stormspark.extras import version_of
+from stormspark.hidden_secrets import hidden_in
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations.facts import Facts, WorkerPlace
 from stormspark.operations.status import Action
 from stormspark.plan.physical import ComponentPlan
 
 __all__ = [
+    "FIRST_PORT",
+    "VERSION",
+    "decimals",
     "error",
+    "lag",
+    "last_error",
     "operation",
     "pretty_seconds",
+    "requested",
     "summaries",
     "topology_page",
     "window_hint",
+    "worker_summary",
     "workers",
 ]
+
+#: Where Storm names its own version.
+VERSION = f"stormspark {version_of('stormspark') or ''}".rstrip()
 
 #: Storm cuts the last error of a component there.
 _ERROR_LETTERS = 200
 #: A worker of Storm has a port, which shows its slot. Workers here have none, but clients tell workers apart by it.
-_FIRST_PORT = 6700
+FIRST_PORT = 6700
 
 
 def pretty_seconds(seconds: int) -> str:
@@ -62,7 +75,11 @@ def _summary(facts: Facts) -> dict[str, Any]:
     }
     return {
         **asked,
+        "requestedGenericResources": "",
+        "assignedGenericResources": "",
         "schedulerInfo": None,
+        "topologyVersion": None,
+        "stormVersion": VERSION,
         "id": facts.id,
         "encodedId": quote_plus(facts.id),
         "owner": facts.owner,
@@ -78,24 +95,36 @@ def _summary(facts: Facts) -> dict[str, Any]:
     }
 
 
-def topology_page(facts: Facts, window: str) -> dict[str, Any]:
-    """Return ``topology/:id`` for a window (J10): ``600``, ``10800``, ``86400`` or ``:all-time``."""
+def topology_page(facts: Facts, window: str, debug: float | None = None) -> dict[str, Any]:
+    """Return ``topology/:id`` for a window (J10): ``600``, ``10800``, ``86400`` or ``:all-time``.
+
+    ``debug`` is the percentage of all tuples that the event logger gets, or None.
+    """
     plan = facts.plan
     spouts = [one for one in plan.components.values() if one.kind == "spout"]
     bolts = [one for one in plan.components.values() if one.kind == "bolt"]
+    regions = {
+        f"{which}{what}{where}HeapMem": 0.0
+        for which in ("requested", "assigned")
+        for what in ("Regular", "Shared")
+        for where in ("On", "Off")
+    }
     return {
         **_summary(facts),
+        **regions,
+        "bugtracker-url": None,
+        "central-log-url": None,
         "user": None,
         "window": window,
         "windowHint": window_hint(window),
         "msgTimeout": plan.settings.message_timeout_secs,
-        "configuration": dict(plan.conf),
+        "configuration": hidden_in(plan.conf),
         "visualizationTable": [],
         "schedulerDisplayResource": False,
-        "debug": False,
-        "samplingPct": 10.0,
+        "debug": debug is not None,
+        "samplingPct": 10.0 if debug is None else debug,
         "topologyStats": [_topology_stats(facts, name, spouts) for name in (*WINDOWS, ALL_TIME)],
-        "workers": [_worker(facts, one) for one in facts.workers],
+        "workers": [worker_summary(facts, one) for one in facts.workers],
         "spouts": [_spout(facts, window, one) for one in spouts],
         "bolts": [_bolt(facts, window, one) for one in bolts],
     }
@@ -103,7 +132,38 @@ def topology_page(facts: Facts, window: str) -> dict[str, Any]:
 
 def workers(facts: Facts) -> dict[str, Any]:
     """Return ``topology-workers/:id``."""
-    return {"hostPortList": [{"host": one.host, "port": _FIRST_PORT + one.worker} for one in facts.workers]}
+    return {
+        "hostPortList": [{"host": one.host, "port": FIRST_PORT + one.worker} for one in facts.workers],
+        "logviewerPort": None,
+        "logviewerScheme": "http",
+    }
+
+
+def lag(lags: Lags) -> dict[str, Any]:
+    """Return ``topology/:id/lag``. What Storm's consumers have committed is here what batches have read (K9).
+
+    >>> from stormspark.driver.source_lag import PartitionLag
+    >>> lag({"orders": {"words": {"0": PartitionLag(3, 10)}}})["orders"]["spoutLagResult"]
+    {'words': {'0': {'consumerCommittedOffset': 3, 'logHeadOffset': 10, 'lag': 7}}}
+    """
+    return {
+        spout: {
+            "spoutId": spout,
+            "spoutType": "KAFKA",
+            "spoutLagResult": {
+                topic: {
+                    partition: {
+                        "consumerCommittedOffset": one.read,
+                        "logHeadOffset": one.end,
+                        "lag": one.lag,
+                    }
+                    for partition, one in partitions.items()
+                }
+                for topic, partitions in topics.items()
+            },
+        }
+        for spout, topics in lags.items()
+    }
 
 
 def window_hint(window: str) -> str:
@@ -124,7 +184,7 @@ def _topology_stats(facts: Facts, window: str, spouts: Iterable[ComponentPlan]) 
         "window": window,
         "emitted": every.emitted,
         "transferred": every.transferred,
-        "completeLatency": _decimals(ended.mean_ms),
+        "completeLatency": decimals(ended.mean_ms),
         "acked": ended.acked,
         "failed": ended.failed,
     }
@@ -139,7 +199,9 @@ def _component(facts: Facts, window: str, one: ComponentPlan) -> dict[str, Any]:
         "transferred": totals.transferred,
         "acked": totals.acked,
         "failed": totals.failed,
-        **_last_error(facts, one.id),
+        **requested(),
+        "requestedGenericResourcesComp": "",
+        **last_error(facts, one.id),
     }
 
 
@@ -148,7 +210,7 @@ def _spout(facts: Facts, window: str, one: ComponentPlan) -> dict[str, Any]:
         **_component(facts, window, one),
         "spoutId": one.id,
         "encodedSpoutId": quote_plus(one.id),
-        "completeLatency": _decimals(facts.of(window, one.tasks).mean_ms),
+        "completeLatency": decimals(facts.of(window, one.tasks).mean_ms),
     }
 
 
@@ -158,30 +220,32 @@ def _bolt(facts: Facts, window: str, one: ComponentPlan) -> dict[str, Any]:
         **_component(facts, window, one),
         "boltId": one.id,
         "encodedBoltId": quote_plus(one.id),
-        "capacity": _decimals(facts.capacity(one.tasks)),
-        "executeLatency": _decimals(totals.mean_ms),
+        "capacity": decimals(facts.capacity(one.tasks)),
+        "executeLatency": decimals(totals.mean_ms),
         "executed": totals.executed,
+        "processLatency": decimals(totals.process_ms),
     }
 
 
-def _last_error(facts: Facts, component: str) -> dict[str, Any]:
+def last_error(facts: Facts, component: str) -> dict[str, Any]:
+    """Return the last error of a component, cut as Storm cuts it, with when and where it came."""
     errors = facts.errors.get(component, ())
     if not errors:
         nothing = dict.fromkeys(("errorPort", "errorTime", "errorLapsedSecs"))
         return {"lastError": "", "errorHost": "", "errorWorkerLogLink": "", **nothing}
     last: TaskError = errors[0]
-    place = next((one for one in facts.workers if one.worker == last.worker), None)
     return {
         "lastError": last.text[:_ERROR_LETTERS],
-        "errorHost": "" if place is None else place.host,
-        "errorPort": _FIRST_PORT + last.worker,
+        "errorHost": facts.place(last.worker).host,
+        "errorPort": FIRST_PORT + last.worker,
         "errorWorkerLogLink": "",
         "errorTime": int(last.at),
         "errorLapsedSecs": max(0, int(facts.now - last.at)),
     }
 
 
-def _worker(facts: Facts, place: WorkerPlace) -> dict[str, Any]:
+def worker_summary(facts: Facts, place: WorkerPlace) -> dict[str, Any]:
+    """Return what pages say of a worker."""
     tasks = facts.plan.tasks_of_worker(place.worker)
     by_component: dict[str, int] = {}
     for task in tasks:
@@ -191,7 +255,7 @@ def _worker(facts: Facts, place: WorkerPlace) -> dict[str, Any]:
         # The hosts of Spark's executors stand where supervisors were.
         "supervisorId": place.host,
         "host": place.host,
-        "port": _FIRST_PORT + place.worker,
+        "port": FIRST_PORT + place.worker,
         "topologyId": facts.id,
         "topologyName": facts.plan.topology,
         "executorsTotal": len({task.executor for task in tasks}),
@@ -202,10 +266,16 @@ def _worker(facts: Facts, place: WorkerPlace) -> dict[str, Any]:
         "uptime": pretty_seconds(seconds),
         "uptimeSeconds": seconds,
         "workerLogLink": "",
+        "owner": facts.owner,
     }
 
 
-def _decimals(number: float) -> str:
+def requested() -> dict[str, Any]:
+    """Return what a component asks of Storm's scheduler: nothing."""
+    return {"requestedMemOnHeap": 0.0, "requestedMemOffHeap": 0.0, "requestedCpu": 0.0}
+
+
+def decimals(number: float) -> str:
     """Return a latency or a capacity as Storm writes it: with three decimals, as a string (J11)."""
     return f"{number:.3f}"
 

@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations import storm_cluster
 from stormspark.operations.operable import Served
+from stormspark.operations.page_calls import check_topology, window_of
 from stormspark.operations.status import Action
 from stormspark.operations.storm_api import operation, summaries, topology_page, workers
 
@@ -33,6 +33,7 @@ class _Calls:
     """The calls. Each takes a request and returns a response."""
 
     def __init__(self, served: Served) -> None:
+        self._served = served
         self._watcher, self._controls, self._id = served.watcher, served.controls, served.id
 
     def routes(self) -> list[Route]:
@@ -79,49 +80,39 @@ class _Calls:
 
     async def topology(self, request: Request) -> Response:
         """``GET topology/:id``, with ``window`` (J10)."""
-        self._check(request)
-        window = request.query_params.get("window", ALL_TIME)
-        if window != ALL_TIME and window not in WINDOWS:
-            # As in Storm, where a window that nobody keeps is all time.
-            window = ALL_TIME
-        return JSONResponse(topology_page(self._watcher.facts(), window))
+        check_topology(self._served, request)
+        return JSONResponse(topology_page(self._watcher.facts(), window_of(request)))
 
     async def workers(self, request: Request) -> Response:
         """``GET topology-workers/:id``."""
-        self._check(request)
+        check_topology(self._served, request)
         return JSONResponse(workers(self._watcher.facts()))
 
     async def activate(self, request: Request) -> Response:
         """``POST topology/:id/activate``."""
-        self._check(request)
+        check_topology(self._served, request)
         self._controls.activate()
         return JSONResponse(operation(self._id, Action.ACTIVATE))
 
     async def deactivate(self, request: Request) -> Response:
         """``POST topology/:id/deactivate``."""
-        self._check(request)
+        check_topology(self._served, request)
         self._controls.deactivate()
         return JSONResponse(operation(self._id, Action.DEACTIVATE))
 
     async def kill(self, request: Request) -> Response:
         """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
-        self._check(request)
+        check_topology(self._served, request)
         self._controls.kill(_seconds(request.path_params["wait"]))
         return JSONResponse(operation(self._id, Action.KILL))
 
     async def rebalance(self, request: Request) -> Response:
         """``POST topology/:id/rebalance/:wait``, with ``rebalanceOptions`` in the body as Storm's UI has them."""
-        self._check(request)
+        check_topology(self._served, request)
         wait = _seconds(request.path_params["wait"])
         workers, executors = _rebalance_options(await request.body())
         self._controls.rebalance(wait, workers=workers, executors=executors)
         return JSONResponse(operation(self._id, Action.REBALANCE))
-
-    def _check(self, request: Request) -> None:
-        """Raise an HTTP 404 unless the request is about the topology that runs here."""
-        asked = request.path_params["id"]
-        if asked != self._id:
-            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._id!r}")
 
 
 def _seconds(text: str) -> float | None:

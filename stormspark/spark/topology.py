@@ -32,6 +32,7 @@ from stormspark.api import Topology
 from stormspark.checkpoint.commands import CommandBox
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
+from stormspark.driver.source_lag import Lags
 from stormspark.driver.start_steps import begin_step
 from stormspark.driver.tally import Tally
 from stormspark.engine import AVAILABLE_NOW, CONTINUOUS, TRIGGERS, AliveTopologies
@@ -81,6 +82,7 @@ from stormspark.spark.session import (
     without_effect,
 )
 from stormspark.spark.slow_start import said_if_slow
+from stormspark.spark.source_lags import source_lags
 from stormspark.spark.sources import require_known_end
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
@@ -398,6 +400,10 @@ class SparkTopology(ServedTopology):
     def source_limits(self) -> Mapping[str, int]:
         """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
         return self._premises.limits.units
+
+    def lags(self) -> Lags:
+        """Return how far the spouts that read Kafka are behind, as of the last batch."""
+        return source_lags(self.plan, self.query)
 
     def worker_places(self) -> list[WorkerPlace]:
         """Return where the workers are, in order."""

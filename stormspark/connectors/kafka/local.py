@@ -31,6 +31,11 @@ class KafkaLocalSource:
         start, self._position = self._position, self._planner.latest(self._position)
         return [(found.place, [tuple(found)]) for found in self._planner.ranges(start, self._position)]
 
+    def positions(self) -> tuple[Document, Document]:
+        """Return what was handed out, and the last known ends."""
+        start = self._position
+        return start, self._planner.known_ends(start)
+
     def prepare_available_now(self) -> None:
         """Read up to the present ends of the partitions."""
         self._planner.prepare_available_now()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from stormspark import spark
 from stormspark.cli import main
-from stormspark.cli.hidden_secrets import without_secrets
+from stormspark.hidden_secrets import without_secrets
 from stormspark.working_folder import SHIPPED_PROJECT
 from tests.unit.cli.topology_file import write_topology
 from tests.waiting import PATIENCE_SECS, wait_for

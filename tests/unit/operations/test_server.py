@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from stormspark import Fields, TopologyBuilder
 from stormspark.cli import main
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.windows import ALL_TIME
@@ -71,6 +72,9 @@ class Words(Running):
 
     def errors(self) -> dict[str, tuple[TaskError, ...]]:
         return self.reported
+
+    def lags(self) -> dict[str, dict[str, dict[str, PartitionLag]]]:
+        return {"lines": {"topic": {"0": PartitionLag(3, 10)}}}
 
     def worker_places(self) -> list[WorkerPlace]:
         return [WorkerPlace(0, "one", 17, time.time() - 90.5), WorkerPlace(1, "", 0, 0.0)]
@@ -142,7 +146,10 @@ def test_the_summary_has_the_fields_of_storm(words: Words) -> None:
     summary = Client(entry_of("words")).summary()
     assert summary["uptimeSeconds"] >= 0
     left_out = {"uptime", "uptimeSeconds", "owner", "schedulerInfo"}
-    left_out |= {key for key in summary if key.startswith(("requested", "assigned"))}
+    left_out |= {key for key in summary if key.startswith(("requested", "assigned"))} | {
+        "stormVersion",
+        "topologyVersion",
+    }
     assert {key: summary[key] for key in summary.keys() - left_out} == {
         "id": "words-1-1795861973",
         "encodedId": "words-1-1795861973",

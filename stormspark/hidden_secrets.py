@@ -1,15 +1,16 @@
-"""Hides secrets in a command that is printed, because others may read what is printed: logs of CI, and screens."""
+"""Hides secrets in commands and configurations that are shown, because others may read them: in logs of CI, and on screens."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-__all__ = ["without_secrets"]
+__all__ = ["hidden_in", "without_secrets"]
 
 #: What the names of secrets have in common.
 _NAME = (
-    r"secret|passw|passphrase|pwd\b|token|credential|(?:access|account|api|private|encryption|shared|signing)[._-]?key|jaas|"
+    r"secret|passw|passphrase|pwd\b|token|credential|auth[._]payload|(?:access|account|api|private|encryption|shared|signing)[._-]?key|jaas|"
     r"signature|bearer|(?<![^\W_])sas(?![^\W_])"
 )
 _TELLS = re.compile(_NAME, re.IGNORECASE)
@@ -53,3 +54,27 @@ def without_secrets(parts: Sequence[str]) -> list[str]:
         else:
             found.append(part)
     return found
+
+
+def hidden_in(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without the values that look like secrets by their keys, or by themselves.
+
+    Numbers, booleans and None are no secrets.
+
+    >>> hidden_in({"my.password": "x", "max.tokens": 5, "db": {"url": "jdbc:x://me:x@host", "api_key": ["x"]}, "name": "a"})
+    {'my.password': '***', 'max.tokens': 5, 'db': {'url': '***', 'api_key': '***'}, 'name': 'a'}
+    """
+    return {key: _hidden(value, tells=bool(_TELLS.search(str(key)))) for key, value in conf.items()}
+
+
+def _hidden(value: Any, *, tells: bool) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if tells:
+        return _HIDDEN
+    if isinstance(value, Mapping):
+        return hidden_in(value)
+    if isinstance(value, list | tuple):
+        return [_hidden(one, tells=False) for one in value]
+    text = str(value)
+    return _HIDDEN if _ASSIGNED.search(text) or _URL.search(text) else value
