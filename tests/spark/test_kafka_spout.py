@@ -18,6 +18,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.connectors import KafkaSpout, KafkaSpoutConfig, SimpleRecordTranslator
+from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects, recorded
@@ -101,6 +102,13 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
         for topic, partitions in (("spark-a", 3), ("spark-b", 1)):
             wanted = [(run + 1) * 200] * partitions
             wait_for(partial(is_committed, kafka, "spark-go-on", topic, wanted))
+        # K9: nothing waits any more.
+        upto = (run + 1) * 200
+        none_waits = {
+            "spark-a": {str(number): PartitionLag(upto, upto) for number in range(3)},
+            "spark-b": {"0": PartitionLag(upto, upto)},
+        }
+        wait_for(lambda: running.lags() == {"kafka": none_waits}, 60, lambda: repr(running.lags()))  # noqa: B023
         running.stop()
         assert running.error is None
         assert numbers(tmp_path / "out") == expected
