@@ -147,7 +147,8 @@ class Settings:
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
     #: Whether tasks log every emit, ack and fail.
     debug: bool = _setting("topology.debug", False, bool)
-    #: stormspark has no event loggers. Their number, like that of the ackers, only shifts task ids (A18).
+    #: Each worker logs events of its own tasks (J20). The number of event loggers, like that of the ackers, only shifts task ids
+    #: (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
     #: The largest number of workers that a topology may ask for (J5); None: there is no limit.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
@@ -379,6 +380,10 @@ class Settings:
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
     #: How many rotated files of each log are kept.
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
+    #: A file with events that is larger, in megabytes, is rotated.
+    event_log_rotation_mb: int = _setting("topology.eventlogger.rotation.size.mb", 100, int, least=1)
+    #: How many rotated files with events are kept.
+    event_log_backup_count: int = _setting("topology.eventlogger.max.retained.files", 5, int, least=1)
     #: If user code makes a batch fail (it raises, or kills its worker), the topology stops after this many attempts in a row.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
     #: If a batch fails because storage, a broker or a Spark executor is unavailable, it is tried again for this many seconds.

@@ -79,7 +79,6 @@ _NO_SCHEDULER = "executors are distributed evenly over the workers"
 _NO_USERS = "Spark and the file system decide who may do what"
 _EXACT = "every tuple is counted and timed, nothing is sampled"
 _NO_CONSUMERS = "metrics go into the statistics of the running topology, and into stormspark run --json"
-_NO_EVENTS = "there is no event logger; topology.debug logs every emit, ack and fail"
 _NO_NIMBUS = "Spark ships the code"
 _STATE = "state is committed with every batch, to the table beside the checkpoint; see docs/state.md"
 _SECONDS = "set topology.tick.tuple.freq.secs, which may be a fraction of a second"
@@ -101,6 +100,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "text": """topology.name topology.version topology.multilang.serializer topology.bolts.late.tuple.stream
             topology.bolts.message.id.field.name topology.transactional.id""",
         "texts": "topology.auto.task.hooks",
+        "registrations": "topology.event.logger.register",
         "int": """topology.tick.tuple.freq.secs topology.worker.shared.thread.pool.size
             topology.error.throttle.interval.secs""",
         "int>=0": """topology.tasks topology.acker.executors topology.eventlogger.executors
@@ -111,7 +111,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
             topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interval.ms
             topology.max.error.report.per.interval topology.shellbolt.max.pending
-            topology.subprocess.timeout.secs topology.executor.receive.buffer.size""",
+            topology.subprocess.timeout.secs topology.executor.receive.buffer.size
+            topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files""",
         "number>0": "topology.localityaware.higher.bound topology.localityaware.lower.bound",
         # Heron's keys, whose values are strings when they are submitted (A43-A45). Names of teams and projects are mere labels.
         "any": """topology.stmgrs topology.component.parallelism topology.reliability.mode
@@ -223,10 +224,6 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "int": "topology.builtin.metrics.bucket.size.secs",
         "int>0": "topology.v2.metrics.tick.interval.seconds",
         "any": "topology.timer.events",
-    },
-    _NO_EVENTS: {
-        "registrations": "topology.event.logger.register",
-        "int>0": "topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files",
     },
     _NO_NIMBUS: {
         "number": "topology.min.replication.count topology.max.replication.wait.time.sec",

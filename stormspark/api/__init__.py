@@ -23,6 +23,7 @@ from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTup
 from stormspark.api.configuration import Config
 from stormspark.api.context import TaskServices, TopologyContext
 from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, SpoutDeclarer
+from stormspark.api.event_logger import EventInfo, EventLogger
 from stormspark.api.fields import Fields
 from stormspark.api.hooks import (
     BoltAckInfo,
@@ -91,6 +92,8 @@ __all__ = [
     "Count",
     "Duration",
     "EmitInfo",
+    "EventInfo",
+    "EventLogger",
     "ExponentialBackoff",
     "Fields",
     "FiniteLocalSource",

@@ -49,7 +49,7 @@ class Config(dict[str, Any]):
         return self._set("topology.acker.executors", executors)
 
     def set_num_event_loggers(self, executors: int) -> Self:
-        """Set the number of event loggers. stormspark has no event loggers, but the number shifts task ids as in Storm (A18)."""
+        """Set the number of event loggers. Each worker logs its own events, but the number shifts task ids as in Storm (A18)."""
         return self._set("topology.eventlogger.executors", executors)
 
     def set_message_timeout_secs(self, seconds: float) -> Self:
@@ -90,7 +90,7 @@ class Config(dict[str, Any]):
         return self._append("topology.metrics.consumer.register", entry)
 
     def register_event_logger(self, logger: type | str, arguments: Mapping[str, Any] | None = None) -> Self:
-        """Add an event logger, given as a class or as ``module:Class``."""
+        """Add an event logger, given as a class or as ``module:Class`` (J20)."""
         entry = {"class": _class_name(logger), "arguments": arguments}
         return self._append("topology.event.logger.register", entry)
 

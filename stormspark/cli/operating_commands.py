@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from stormspark.cli.reach import Reach, reaches
+from stormspark.cli.reach import Reach, complete_names, reaches
 from stormspark.cli.refusing import refusing
 
 __all__ = ["COMMANDS", "SPELLINGS"]
@@ -246,6 +246,45 @@ def log_level(reach: Reach, levels: list[tuple[str, Any]], removed: tuple[str, .
 
 
 @click.command()
+@reaches
+@click.argument("component", required=False)
+@click.option(
+    "--on", "percentage", type=click.FloatRange(0, 100), help="Log this percentage of what is emitted."
+)
+@click.option("--off", is_flag=True, help="Log no more.")
+@_prints_json
+@refusing
+def debug(reach: Reach, component: str | None, percentage: float | None, off: bool, as_json: bool) -> None:
+    """Log a sample of what COMPONENT of the topology NAME emits, or the whole topology, while it runs."""
+    from stormspark.cli.events import debug as set_debug
+
+    if (percentage is None) != off:
+        msg = "say either --on with a percentage, such as --on 10, or --off"
+        raise click.UsageError(msg)
+    _exit(set_debug(reach, component, percentage, as_json=as_json))
+
+
+@click.command()
+@click.argument("name", metavar="NAME", shell_complete=complete_names)
+@click.argument("component", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on with the events that come, until Ctrl-C.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many events of each worker.",
+)
+@refusing
+def events(name: str, component: str | None, follow: bool, lines: int) -> None:
+    """Show what the topology NAME, or its COMPONENT, has logged of its events on this host (see debug)."""
+    from stormspark.cli.events import show_events
+
+    _exit(show_events(name, component, lines, follow=follow))
+
+
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script with which SHELL completes commands, options and names of topologies.
@@ -266,7 +305,19 @@ def _exit(code: int) -> None:
 
 
 #: What the program adds to its commands.
-COMMANDS = (errors, monitor, stats, worker_uptime, slot_usage, restart, rebalance, log_level, completion)
+COMMANDS = (
+    errors,
+    monitor,
+    stats,
+    worker_uptime,
+    slot_usage,
+    restart,
+    rebalance,
+    log_level,
+    debug,
+    events,
+    completion,
+)
 #: How ``storm`` and ``sparse`` spell commands that have another name here.
 SPELLINGS = {
     "get-errors": "errors",

@@ -111,8 +111,10 @@ class InProcessWorkers:
         *,
         input_ended: bool = False,
         flushes: int = 0,
+        sampled: Mapping[str, float] | None = None,
     ) -> Sequence[WorkerReport]:
-        """Run one batch. Return the reports that the workers make at its end. ``input_ended`` and ``flushes`` are orders.
+        """Run one batch. Return the reports that the workers make at its end. ``input_ended``, ``flushes`` and ``sampled`` are
+        orders.
 
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
         stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
@@ -127,6 +129,7 @@ class InProcessWorkers:
             staying_local=staying_local,
             input_ended=input_ended,
             flushes=flushes,
+            sampled=sampled or {},
         )
         if not self.plan.exactly_once:
             reports: Sequence[WorkerReport] = self.run_round(self._plain_orders)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 from stormspark.driver.end_of_input import EndOfInput
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.source_lag import Lags
@@ -107,6 +108,7 @@ class LocalTopology(ServedTopology):
         self.error: BaseException | None = None
         self._clock = clock
         self._throttle = Throttle(plan)
+        self._sampling = EventSampling()
         self._tally = Tally(plan, "local", self._throttle.pressure)
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -411,10 +413,13 @@ class LocalTopology(ServedTopology):
                 throttle.staying_local,
                 input_ended=end.has_ended,
                 flushes=end.flushes,
+                sampled=self._sampling.sampled,
             )
             self._sources.observe((report.sources for report in reports), throttle.limit_of)
         else:  # Limits and targets come from real seconds, so they are not applied to a simulated batch.
-            reports = self.workers.run_batch(input_ended=end.has_ended, flushes=end.flushes)
+            reports = self.workers.run_batch(
+                input_ended=end.has_ended, flushes=end.flushes, sampled=self._sampling.sampled
+            )
             self._sources.observe((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)

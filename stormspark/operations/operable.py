@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import Lags
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
@@ -15,6 +16,10 @@ __all__ = ["Operable", "Served"]
 
 class Operable(Controllable, Watched, Protocol):
     """A running topology of either engine."""
+
+    @property
+    def sampling(self) -> EventSampling:
+        """Which share of what components emit is logged (J20)."""
 
     def lags(self) -> Lags:
         """Return how far the spouts that read Kafka are behind (K9). This may take some milliseconds."""

@@ -88,8 +88,17 @@ class _Calls:
     async def component(self, request: Request) -> Response:
         """``GET topology/:id/component/:component``."""
         check_topology(self._served, request)
-        facts = self._served.watcher.facts()
-        return JSONResponse(component_page(facts, component_of(facts, request), window_of(request)))
+        facts, running = self._served.watcher.facts(), self._served.running
+        component = component_of(facts, request)
+        folder = running.log_folder
+        page = component_page(
+            facts,
+            component,
+            window_of(request),
+            debug=running.sampling.of(component),
+            event_log="" if folder is None else f"file://{folder}/worker-0/events.log",
+        )
+        return JSONResponse(page)
 
     async def stream_table(self, request: Request) -> Response:
         """``GET topology/:id/visualization-init``."""

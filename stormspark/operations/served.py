@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.tally import Tally
 from stormspark.errors import StatusError
 from stormspark.metrics import TaskCounters
@@ -16,9 +17,10 @@ __all__ = ["ServedTopology"]
 
 
 class ServedTopology(TopologyHandle):
-    """A topology whose driver may serve the REST API. The engine sets the tally and, if it serves, the server."""
+    """A topology whose driver may serve the REST API. The engine sets the tally, the sampling and, if it serves, the server."""
 
     _tally: Tally
+    _sampling: EventSampling
     _server: Server | None = None
     _log_levels: LoggerLevels | None = None
     _is_over = False
@@ -26,6 +28,11 @@ class ServedTopology(TopologyHandle):
     def by_task(self) -> dict[int, TaskCounters]:
         """Return the counters of each task that has reported, those of its earlier incarnations included."""
         return self._tally.by_task()
+
+    @property
+    def sampling(self) -> EventSampling:
+        """Which share of what components emit goes to the event log; it can be changed at any time (J20)."""
+        return self._sampling
 
     def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
         """Return the last errors of each component, the newest first."""

@@ -81,7 +81,9 @@ class _Calls:
     async def topology(self, request: Request) -> Response:
         """``GET topology/:id``, with ``window`` (J10)."""
         check_topology(self._served, request)
-        return JSONResponse(topology_page(self._watcher.facts(), window_of(request)))
+        return JSONResponse(
+            topology_page(self._watcher.facts(), window_of(request), self._served.running.sampling.of(None))
+        )
 
     async def workers(self, request: Request) -> Response:
         """``GET topology-workers/:id``."""

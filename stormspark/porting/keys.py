@@ -29,7 +29,7 @@ DIFFERENT_MEANING: Mapping[str, str] = {
     "topology.executor.receive.buffer.size": "it limits no queue; the water marks are shares of it",  # F1
     "topology.executor.overflow.limit": "it drops nothing; see stormspark.backpressure.strategy",  # F5
     "topology.disable.loadaware.messaging": "the default is plain round robin here; false brings Storm's load-aware one",  # D6
-    "topology.eventlogger.executors": "there are no event loggers; the number only shifts task ids",  # A18
+    "topology.eventlogger.executors": "each worker logs its own events; the number only shifts task ids",  # A18
     "topology.state.provider": "the only provider is a Delta table in the checkpoint folder",  # C36
     "topology.state.provider.config": "the only provider is a Delta table in the checkpoint folder",
     "topology.state.checkpoint.interval.ms": "there is no interval: every batch commits the state, exactly once",  # C37

@@ -177,6 +177,7 @@ class Layout:
                 premises.fence,
                 self.recovery.letters,
                 end_of_input=self.end_of_input,
+                sampling=premises.sampling,
             )
             try:
                 premises.fence.check()

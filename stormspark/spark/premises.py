@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.tally import Tally
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.executors import Executors
@@ -41,6 +42,7 @@ class Premises:
     feedback: Feedback
     limits: TriggerLimits
     tally: Tally
+    sampling: EventSampling
     storm_id: str
     log_folder: str
     available_now: bool

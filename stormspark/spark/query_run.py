@@ -29,6 +29,7 @@ from stormspark.checkpoint.dead_letters import Letter
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.end_of_input import EndOfInput
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LettersOfBatches
 from stormspark.driver.tally import Tally
@@ -106,6 +107,8 @@ class QueryRun:
     letters: LettersOfBatches | None = None
     #: Decides when the input has ended, and which bolts flush then; None: the input has no end.
     end_of_input: EndOfInput | None = None
+    #: Which share of what components emit is logged.
+    sampling: EventSampling = field(default_factory=EventSampling)
 
     def __post_init__(self) -> None:
         self.session: SparkSession = self.shared.session
@@ -381,6 +384,7 @@ class QueryRun:
             target_secs=self.throttle.round_target,
             staying_local=self.throttle.staying_local,
             committed=-1 if self.commits is None else self.commits.last,
+            sampled=self.sampling.sampled,
         )
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:

@@ -32,6 +32,7 @@ from stormspark.api import Topology
 from stormspark.checkpoint.commands import CommandBox
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import Lags
 from stormspark.driver.start_steps import begin_step
 from stormspark.driver.tally import Tally
@@ -229,6 +230,7 @@ class SparkTopology(ServedTopology):
         self._wake, self._stirred, self._killed = threading.Event(), threading.Event(), threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
+        self._sampling = EventSampling()
         self._tally = Tally(plan, "spark")
         self._claim: FolderClaim | None = None
         self._supervisor: threading.Thread | None = None
@@ -280,6 +282,7 @@ class SparkTopology(ServedTopology):
             feedback=Feedback(self._shared_session.session, self._scratch, f"{plan.topology} {folder}"),
             limits=TriggerLimits(settings.batch_target_ms / 1000),
             tally=self._tally,
+            sampling=self._sampling,
             storm_id=self.storm_id,
             log_folder=self._log_folder,
             available_now=self._available_now,

@@ -347,6 +347,7 @@ class Worker:
             unlimited=orders.asks_spouts and not limited,
         )
         self._parts.local_choices.begin_round(orders.staying_local)
+        self._parts.event_log.follow(orders.sampled)
         before, self._begun = self._begun, step[:3]
         self._first_round = before[:2] != step[:2]
         if self._first_round:
@@ -395,6 +396,4 @@ class Worker:
         self.ledger.validate()
         for task in self.wiring.spouts:
             mine = sum(tree.account is task.account for tree in self.ledger.open_trees())
-            assert mine == task.account.pending, (
-                f"{task.name}: {task.account.pending} pending, but {mine} trees open"
-            )
+            assert mine == task.account.pending, f"{task.name}: {mine} trees, not {task.account.pending}"

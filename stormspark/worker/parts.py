@@ -41,6 +41,7 @@ from stormspark.worker.backlog import Backlog
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.doors import Doors
+from stormspark.worker.event_log import EventLog
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.flushing import Flushing
 from stormspark.worker.host.task_logs import TaskLogs
@@ -90,6 +91,7 @@ class Parts:
     doors: Doors
     arrivals: Arrivals
     reporter: Reporter
+    event_log: EventLog
 
 
 def make_parts(
@@ -143,6 +145,17 @@ def make_parts(
                 spout.source.letters = LetterLog(spout.component.id, spout.id)
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
     connect(wiring, plan, index, departures, loads, local_choices, stories, random)
+
+    event_log = EventLog(
+        wiring.tasks.values(),
+        plan.conf,
+        settings,
+        services.worker_context,
+        folder,
+        lambda: epoch + clock(),
+        random,
+    )
+    services.at_end.append(event_log.close)
 
     # The parts that run the tasks.
     round_clock = RoundClock(plan, sheds=sheds)
@@ -200,4 +213,5 @@ def make_parts(
             transaction if plan.exactly_once else None,
             random,
         ),
+        event_log=event_log,
     )

@@ -62,6 +62,8 @@ class RoundOrders:
     input_ended: bool = False
     #: The turn of the bolts that flush at the beginning of this batch (`PhysicalPlan.flush_turns`); 0 for none.
     flushes: int = 0
+    #: Which percentage of what each component emits is logged (`EventLog`). The key "" stands for all others.
+    sampled: Mapping[str, float] = field(default_factory=dict)
     #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 

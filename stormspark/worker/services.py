@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from stormspark.acker import Ledger
-from stormspark.api import Fields, TopologyContext
+from stormspark.api import Fields, TopologyContext, WorkerUserContext
 from stormspark.grouping import without_wrapping
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
@@ -63,6 +63,8 @@ class TaskServices:
         #: Whether user code has threads of its own (W26).
         self.guarded = False
         self._tasks_are_guarded = False
+        #: Called when the worker ends, in whatever way.
+        self.at_end: list[Callable[[], object]] = []
 
     def start(self, tasks: Iterable[Task]) -> None:
         """Start the worker hooks, and watch for threads that the code of these tasks starts."""
@@ -86,7 +88,14 @@ class TaskServices:
         self.end_event_loop()
         self._end_pool()
 
+    @property
+    def worker_context(self) -> WorkerUserContext:
+        """The context of worker hooks and event loggers."""
+        return self._hooks.context
+
     def _end_pool(self) -> None:
+        for call in self.at_end:
+            call()
         if self._threads is not None:
             end_pool(self._threads)
 

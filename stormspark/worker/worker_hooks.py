@@ -20,31 +20,31 @@ _log = logging.getLogger(__name__)
 
 class WorkerHooks:
     """The hooks of worker ``index``. ``resources`` always has the objects that the hooks have set so far for the worker's
-    tasks.
+    tasks. ``context`` is what they get.
     """
 
     def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
         self._plan = plan
         self._started: list[tuple[WorkerHookDeclaration, WorkerHook]] = []
-        self._context = WorkerUserContext(
+        self.context = WorkerUserContext(
             plan.topology,
             storm_id,
             worker=index,
             worker_tasks=tuple(task.id for task in plan.tasks_of_worker(index)),
             tasks={component.id: component.tasks for component in plan.components.values()},
         )
-        self.resources: Mapping[str, Any] = self._context.resources
+        self.resources: Mapping[str, Any] = self.context.resources
 
     def start(self) -> None:
         """Make and start the hooks, in the order in which they were added. Raises `ComponentError` if a hook raises."""
         for declaration in self._plan.worker_hooks:
             try:
                 hook: WorkerHook = unpickled(declaration.pickled)
-                hook.start(self._plan.conf, self._context)
+                hook.start(self._plan.conf, self.context)
             except ERRORS_OF_CODE as error:
                 text = "".join(traceback.format_exception(error))
                 msg = (
-                    f"{_named(declaration)}, raised in start in worker {self._context.this_worker_index}: "
+                    f"{_named(declaration)}, raised in start in worker {self.context.this_worker_index}: "
                     f"{type(error).__name__}: {error}\n{text}"
                 )
                 raise ComponentError(msg) from error

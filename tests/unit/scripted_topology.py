@@ -5,6 +5,7 @@ Its time is its own and moves only when somebody waits for it, so what looks on 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from stormspark.metrics import (
     ComponentStatistics,
@@ -38,7 +39,7 @@ class Moment:
 
 
 def component(
-    kind: str = "bolt", tasks: int = 2, last_error: str | None = None, **counts: int
+    kind: str = "bolt", tasks: int = 2, last_error: str | None = None, **counts: Any
 ) -> ComponentStatistics:
     """Statistics of a component whose calls took 2 ms each."""
     latency = Histogram()

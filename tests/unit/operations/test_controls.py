@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 
@@ -22,6 +22,7 @@ class Running:
     """A topology that notes what it is told."""
 
     name = "words"
+    error: BaseException | None = None
 
     def __init__(self) -> None:
         builder = TopologyBuilder()
@@ -29,7 +30,19 @@ class Running:
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
         self.plan = plan_topology(builder.create_topology("words"), {"topology.workers": 2})
         self.told: list[str] = []
+        self.levels: list[Mapping[str, int]] = []
+        self.restarted: list[list[int]] = []
+        self.waiting = ""
         self.ended = threading.Event()
+
+    def waits_for(self) -> str:
+        return self.waiting
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        self.levels.append(dict(levels))
+
+    def restart(self, workers: Collection[int]) -> None:
+        self.restarted.append([*workers])
 
     def activate(self) -> None:
         self.told.append("activate")

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from click.testing import CliRunner
 from stormspark import Fields, TopologyBuilder
 from stormspark.cli import main
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.metrics import Histogram, TaskCounters
@@ -43,35 +45,26 @@ class Words(Running):
 
     storm_id = "words-1-1795861973"
     log_folder = None
-    error: BaseException | None = None
 
     def __init__(self, name: str = "words", conf: dict[str, object] | None = None) -> None:
         super().__init__()
         self.counters: dict[int, TaskCounters] = {}
         self.reported: dict[str, tuple[TaskError, ...]] = {}
-        self.levels: list[Mapping[str, int]] = []
-        self.restarted: list[list[int]] = []
-        self.waiting = ""
         builder = TopologyBuilder()
         builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
         self.plan = plan_topology(builder.create_topology(name), {"topology.workers": 2, **(conf or {})})
         self.name = name
 
-    def waits_for(self) -> str:
-        return self.waiting
-
-    def set_log_levels(self, levels: Mapping[str, int]) -> None:
-        self.levels.append(dict(levels))
-
-    def restart(self, workers: Collection[int]) -> None:
-        self.restarted.append([*workers])
-
     def by_task(self) -> dict[int, TaskCounters]:
         return self.counters
 
     def errors(self) -> dict[str, tuple[TaskError, ...]]:
         return self.reported
+
+    @cached_property
+    def sampling(self) -> EventSampling:
+        return EventSampling()
 
     def lags(self) -> dict[str, dict[str, dict[str, PartitionLag]]]:
         return {"lines": {"topic": {"0": PartitionLag(3, 10)}}}

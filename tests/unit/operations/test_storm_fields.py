@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import PartitionLag
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.streams import StreamCounts
@@ -156,6 +158,10 @@ class Words(Running):
 
     def errors(self) -> dict[str, tuple[TaskError, ...]]:
         return self.reported
+
+    @cached_property
+    def sampling(self) -> EventSampling:
+        return EventSampling()
 
     def lags(self) -> dict[str, dict[str, dict[str, PartitionLag]]]:
         return {"lines": {"topic": {"0": PartitionLag(3, 10)}}}

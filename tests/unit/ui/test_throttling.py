@@ -49,14 +49,21 @@ def at(
         name: summarise(
             "bolt",
             2,
-            [TaskCounters(executed=executed, latency=work, **waits, **counts)],
+            [
+                TaskCounters(
+                    executed=executed,
+                    latency=work,
+                    queued=pressed.queued,
+                    queued_bytes=pressed.queued_bytes,
+                    **counts,
+                )
+            ],
             None,
             calls_at_once=at_once,
             mean_calls_under_way=mean_calls,
             blocked_loop=blocked,
         )
         for name, pressed in bolts.items()
-        for waits in [{"queued": pressed.queued, "queued_bytes": pressed.queued_bytes}]
     }
     pressure = Pressure(spouts, bolts, 17, [LimitChange(1.0, "words", 100, "count")])
     return TopologyStatistics("t", "local", seconds, 9, LatencySummary(), components, pressure=pressure)
