@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from stormspark.errors import InvalidTopologyError, StatusError
-from stormspark.operations import command_calls, debug_calls, health, page_calls, storm_calls
+from stormspark.operations import command_calls, debug_calls, health, heron_calls, page_calls, storm_calls
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import error
 
 __all__ = ["app"]
 
-_CALLS = (storm_calls, page_calls, command_calls, debug_calls, health)
+_CALLS = (storm_calls, page_calls, debug_calls, command_calls, health, heron_calls)
 
 
 async def _refused(request: Request, raised: Exception) -> Response:

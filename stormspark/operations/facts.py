@@ -13,6 +13,7 @@ import numpy as np
 
 from stormspark.driver.error_log import TaskError
 from stormspark.metrics import TaskCounters
+from stormspark.metrics.minutes import Minutes
 from stormspark.metrics.windows import (
     ALL_TIME,
     COUNTED,
@@ -25,7 +26,7 @@ from stormspark.metrics.windows import (
 from stormspark.operations.status import Status
 from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["Facts", "Totals", "Watched", "Watcher", "WorkerPlace"]
+__all__ = ["Facts", "History", "Totals", "Watched", "Watcher", "WorkerPlace"]
 
 #: The seconds between two looks at the counters. A window of ten minutes has 20 buckets of 30 s.
 _LOOK_SECS = 10.0
@@ -115,6 +116,10 @@ class Facts:
         """Return the totals of some tasks within a window."""
         return self._sum(self.totals[window], tasks)
 
+    def rows(self, window: str) -> Callable[[int | StreamKey], np.ndarray]:
+        """Return a function that returns the row of a task, or of one of its streams, within a window."""
+        return _rows(self.tasks, self.totals[window], self.streams, self.stream_totals[window])
+
     def place(self, worker: int) -> WorkerPlace:
         """Return where a worker is; nowhere if it is none of the plan's."""
         return next((one for one in self.workers if one.worker == worker), WorkerPlace(worker, "", 0, 0.0))
@@ -144,6 +149,37 @@ class Facts:
             spent = self.totals["600"][self._row_of[task], COUNTED.index("call_seconds")]
             seconds[executor] = seconds.get(executor, 0.0) + float(spent)
         return max(seconds.values(), default=0.0) / max(1.0, min(float(self.uptime_secs), WINDOWS["600"]))
+
+
+@dataclass(frozen=True)
+class History:
+    """What was counted in each of some minutes. Each has its time, and the rows of ``tasks`` and of ``streams``."""
+
+    plan: PhysicalPlan
+    tasks: tuple[int, ...]
+    streams: tuple[StreamKey, ...]
+    added: Sequence[tuple[int, np.ndarray, np.ndarray]]
+
+    def minutes(self) -> Iterator[tuple[int, Callable[[int | StreamKey], np.ndarray]]]:
+        """Iterate over the minutes: when each began, and a function like that of `Facts.rows`."""
+        for at, totals, by_stream in self.added:
+            yield at, _rows(self.tasks, totals, self.streams, by_stream)
+
+    def sum(self) -> Callable[[int | StreamKey], np.ndarray]:
+        """Return a function like that of `Facts.rows`, for all of the minutes together."""
+        totals = np.zeros((len(self.tasks), len(COUNTED)))
+        by_stream = np.zeros((len(self.streams), len(COUNTED)))
+        for _, one, other in self.added:
+            totals, by_stream = totals + one, by_stream + other
+        return _rows(self.tasks, totals, self.streams, by_stream)
+
+
+def _rows(
+    tasks: Sequence[int], totals: np.ndarray, streams: Sequence[StreamKey], by_stream: np.ndarray
+) -> Callable[[int | StreamKey], np.ndarray]:
+    found: dict[int | StreamKey, np.ndarray] = dict(zip(tasks, totals, strict=True))
+    found.update(zip(streams, by_stream, strict=True))
+    return found.__getitem__
 
 
 def _streams_of(plan: PhysicalPlan) -> Iterator[StreamKey]:
@@ -177,6 +213,7 @@ class Watcher:
         self._lock = threading.Lock()
         self._streams = tuple(_streams_of(self._plan))
         self._windows, self._stream_windows = Windows(), Windows()
+        self._minutes, self._stream_minutes = Minutes(), Minutes()
         self._began = clock()
         self._closed = threading.Event()
         self.look()
@@ -193,6 +230,20 @@ class Watcher:
             now = self._clock()
             self._windows.note(now, totals)
             self._stream_windows.note(now, by_stream)
+            now = self._wall_clock()
+            self._minutes.note(now, totals)
+            self._stream_minutes.note(now, by_stream)
+
+    def history(self, start: float, end: float) -> History:
+        """Return what was counted in each minute from ``start`` to ``end``, in seconds since 1970."""
+        with self._lock:
+            tasks, totals, by_stream = self._read()
+            now = self._wall_clock()
+            minutes = self._minutes.within(start, end, now, totals)
+            streams = dict(self._stream_minutes.within(start, end, now, by_stream))
+            none = np.zeros((len(self._streams), len(COUNTED)))
+            added = [(at, one, streams.get(at, none)) for at, one in minutes]
+            return History(self._plan, tasks, self._streams, added)
 
     def _read(self) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         """Return the tasks, in order, their totals, and those of their streams. The tasks are others since the topology was
@@ -211,6 +262,8 @@ class Watcher:
             streams = {key: row for row, key in enumerate(_streams_of(plan))}
             rows = [streams[task_now[task], stream] for task, stream in self._streams]
             self._stream_windows.move_rows(rows, len(streams))
+            self._minutes.move_rows(now_at, len(tasks))
+            self._stream_minutes.move_rows(rows, len(streams))
             self._plan, self._streams = plan, tuple(streams)
         return tasks, totals_of(counters, tasks), stream_totals_of(counters, self._streams)
 
