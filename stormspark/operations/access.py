@@ -11,9 +11,9 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stormspark.operations.answers import Answer
 from stormspark.operations.health import OPEN_PATHS
 from stormspark.operations.storm_api import error
 
@@ -65,11 +65,11 @@ class TokenRequired:
         refusal = None
         if given is None or not hmac.compare_digest(given.encode(), self._token):
             said = f"give the token as a bearer's, or as a password: it is what {TOKEN} was for the driver, or else a random one"
-            refusal = JSONResponse(
+            refusal = Answer(
                 error(HTTPStatus.UNAUTHORIZED, said), 401, {"WWW-Authenticate": 'Basic realm="stormspark"'}
             )
         elif origin is not None and urlsplit(origin).netloc != headers.get("host"):
-            refusal = JSONResponse(
+            refusal = Answer(
                 error(HTTPStatus.FORBIDDEN, f"the request comes from another site, {origin}"), 403
             )
         await (self._app if refusal is None else refusal)(scope, receive, send)

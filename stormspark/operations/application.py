@@ -7,10 +7,11 @@ from http import HTTPStatus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from stormspark.errors import InvalidTopologyError, StatusError
 from stormspark.operations import command_calls, debug_calls, health, heron_calls, page_calls, storm_calls
+from stormspark.operations.answers import Answer
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import error
 
@@ -23,7 +24,7 @@ async def _refused(request: Request, raised: Exception) -> Response:
     status, message = HTTPStatus.INTERNAL_SERVER_ERROR, str(raised)
     if isinstance(raised, HTTPException):
         status, message = HTTPStatus(raised.status_code), raised.detail
-    return JSONResponse(error(status, message), status_code=status.value)
+    return Answer(error(status, message), status_code=status.value)
 
 
 def app(served: Served) -> Starlette:

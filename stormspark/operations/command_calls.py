@@ -9,11 +9,12 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from stormspark.errors import StatusError
 from stormspark.metrics.windows import ALL_TIME
+from stormspark.operations.answers import Answer
 from stormspark.operations.facts import Facts
 from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.operable import Served
@@ -54,9 +55,7 @@ class _Calls:
         facts = self._served.watcher.facts()
         if component is not None and component not in facts.plan.components:
             raise HTTPException(404, _no_component(facts, component))
-        return JSONResponse(
-            {"id": facts.id, "name": facts.plan.topology, "errors": _errors(facts, component)}
-        )
+        return Answer({"id": facts.id, "name": facts.plan.topology, "errors": _errors(facts, component)})
 
     async def emits(self, request: Request) -> Response:
         """``GET topology/:id/emits``: of each component, its executors, its streams, and what it has emitted and transferred."""
@@ -72,12 +71,12 @@ class _Calls:
                 "emitted": totals.emitted,
                 "transferred": totals.transferred,
             }
-        return JSONResponse({"id": facts.id, "name": facts.plan.topology, "components": found})
+        return Answer({"id": facts.id, "name": facts.plan.topology, "components": found})
 
     async def log_levels(self, request: Request) -> Response:
         """``GET topology/:id/logconfig``."""
         self._check(request)
-        return JSONResponse(self._levels.as_json())
+        return Answer(self._levels.as_json())
 
     async def set_log_levels(self, request: Request) -> Response:
         """``POST topology/:id/logconfig``, with the levels in ``namedLoggerLevels``. A ``target_level`` of null removes one."""
@@ -91,7 +90,7 @@ class _Calls:
             await run_in_threadpool(self._levels.change, wanted)
         except StatusError as error:
             raise HTTPException(400, str(error)) from error
-        return JSONResponse(self._levels.as_json())
+        return Answer(self._levels.as_json())
 
     async def restart(self, request: Request) -> Response:
         """``POST topology/:id/restart`` and ``restart/:worker``: all workers, or one of them, start anew (J6)."""
@@ -108,7 +107,7 @@ class _Calls:
                 raise HTTPException(404, msg)
             workers = [int(worker)]
         await run_in_threadpool(running.restart, workers)
-        return JSONResponse(
+        return Answer(
             {
                 "topologyOperation": "restart",
                 "topologyId": self._served.id,

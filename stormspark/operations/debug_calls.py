@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
+from stormspark.operations.answers import Answer
 from stormspark.operations.operable import Served
 from stormspark.operations.page_calls import check_topology, component_of
 
@@ -29,7 +30,7 @@ def routes(served: Served) -> list[Route]:
             raise HTTPException(404, f"debug can be 'enable' or 'disable', got {action!r}")
         served.running.sampling.set(component, percentage if action == "enable" else None)
         answer = {"topologyOperation": f"debug/{action}", "topologyId": served.id, "status": "success"}
-        return JSONResponse(answer if component is None else {**answer, "componentId": component})
+        return Answer(answer if component is None else {**answer, "componentId": component})
 
     return [
         Route(f"{_PATH}/debug/{{action}}/{{percentage}}", debug, methods=["POST"]),

@@ -6,9 +6,10 @@ They say one word and no facts about the topology, because anybody who reaches t
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from stormspark.operations.answers import Answer
 from stormspark.operations.operable import Served
 from stormspark.operations.status import Status
 
@@ -33,7 +34,7 @@ def routes(served: Served) -> list[Route]:
 
     async def state(request: Request) -> Response:
         """``GET api/v1/readiness``: the same, and what is waited for, for whoever may know."""
-        return JSONResponse({"id": served.id, "waitsFor": _why_not_ready(served)})
+        return Answer({"id": served.id, "waitsFor": _why_not_ready(served)})
 
     return [
         Route("/healthz", health, methods=["GET"]),

@@ -11,12 +11,13 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from stormspark.likely_names import nearest
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations import heron_api
+from stormspark.operations.answers import Answer
 from stormspark.operations.facts import Facts, History
 from stormspark.operations.heron_metrics import instance_of, metrics_of
 from stormspark.operations.heron_query import QueryError, Series, evaluate
@@ -72,14 +73,14 @@ class _Calls:
 
     def _page(self, page: Callable[[Facts], Any]) -> Callable[[Request], Any]:
         async def call(request: Request) -> Response:
-            return JSONResponse(page(self._facts(request)))
+            return Answer(page(self._facts(request)))
 
         return call
 
     def _errors(self, page: Callable[[Facts, ComponentPlan, Sequence[str]], Any]) -> Callable[[Request], Any]:
         async def call(request: Request) -> Response:
             facts = self._facts(request)
-            return JSONResponse(
+            return Answer(
                 page(facts, _component(facts, _required(request, "component")), _listed(request, "instance"))
             )
 
@@ -87,7 +88,7 @@ class _Calls:
 
     async def clusters(self, request: Request) -> Response:
         """``GET /clusters``."""
-        return JSONResponse([heron_api.CLUSTER])
+        return Answer([heron_api.CLUSTER])
 
     async def health(self, request: Request) -> Response:
         """``GET /health``: whether the tracker answers."""
@@ -95,17 +96,17 @@ class _Calls:
 
     async def machines(self, request: Request) -> Response:
         """``GET /machines``."""
-        return JSONResponse(heron_api.machines(self._watcher.facts()))
+        return Answer(heron_api.machines(self._watcher.facts()))
 
     async def topologies(self, request: Request) -> Response:
         """``GET /topologies``."""
-        return JSONResponse(heron_api.topologies(self._watcher.facts()))
+        return Answer(heron_api.topologies(self._watcher.facts()))
 
     async def states(self, request: Request) -> Response:
         """``GET /topologies/states``."""
         facts = self._watcher.facts()
         state = heron_api.execution_state(facts)
-        return JSONResponse({heron_api.CLUSTER: {heron_api.ENVIRON: {facts.plan.topology: state}}})
+        return Answer({heron_api.CLUSTER: {heron_api.ENVIRON: {facts.plan.topology: state}}})
 
     async def metrics(self, request: Request) -> Response:
         """``GET /topologies/metrics``: of a component, within ``interval`` seconds; -1 is all time."""
@@ -127,7 +128,7 @@ class _Calls:
             for name, value in metrics_of(facts.plan, component, task, rows).items():
                 if not names or name in names:
                     found.setdefault(name, {})[instance] = f"{value:.15g}"
-        return JSONResponse({"interval": interval, "component": component.id, "metrics": found})
+        return Answer({"interval": interval, "component": component.id, "metrics": found})
 
     async def timeline(self, request: Request) -> Response:
         """``GET /topologies/metrics/timeline``: by minute, from ``starttime`` to ``endtime``."""
@@ -138,9 +139,7 @@ class _Calls:
         for instance, metric, at, value in await run_in_threadpool(_points, history, component, None):
             if (not names or metric in names) and (not instances or instance in instances):
                 found.setdefault(metric, {}).setdefault(instance, {})[at] = value
-        return JSONResponse(
-            {"component": component.id, "starttime": start, "endtime": end, "timeline": found}
-        )
+        return Answer({"component": component.id, "starttime": start, "endtime": end, "timeline": found})
 
     async def query(self, request: Request) -> Response:
         """``GET /topologies/metrics/query``."""
@@ -165,7 +164,7 @@ class _Calls:
         except QueryError as error:
             raise HTTPException(400, str(error)) from error
         timeline = [{"instance": one.instance or None, "data": one.values} for one in series]
-        return JSONResponse({"starttime": start, "endtime": end, "timeline": timeline})
+        return Answer({"starttime": start, "endtime": end, "timeline": timeline})
 
     def _history(self, facts: Facts, start: int, end: int) -> History:
         return self._watcher.history(max(start, int(facts.now) - _REMEMBERED_SECS), min(end, int(facts.now)))

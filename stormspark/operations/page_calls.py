@@ -13,12 +13,13 @@ from urllib.parse import unquote_plus
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from stormspark.likely_names import nearest
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations import storm_cluster, storm_graph
+from stormspark.operations.answers import Answer
 from stormspark.operations.facts import Facts
 from stormspark.operations.operable import Served
 from stormspark.operations.storm_api import lag
@@ -81,7 +82,7 @@ class _Calls:
 
         async def call(request: Request) -> Response:
             check_topology(self._served, request)
-            return JSONResponse(page(self._served.watcher.facts(), window_of(request)))
+            return Answer(page(self._served.watcher.facts(), window_of(request)))
 
         return call
 
@@ -98,39 +99,39 @@ class _Calls:
             debug=running.sampling.of(component),
             event_log="" if folder is None else f"file://{folder}/worker-0/events.log",
         )
-        return JSONResponse(page)
+        return Answer(page)
 
     async def stream_table(self, request: Request) -> Response:
         """``GET topology/:id/visualization-init``."""
         check_topology(self._served, request)
-        return JSONResponse(storm_graph.stream_table(self._served.watcher.facts()))
+        return Answer(storm_graph.stream_table(self._served.watcher.facts()))
 
     async def lag(self, request: Request) -> Response:
         """``GET topology/:id/lag`` (K9)."""
         check_topology(self._served, request)
-        return JSONResponse(lag(await run_in_threadpool(self._served.running.lags)))
+        return Answer(lag(await run_in_threadpool(self._served.running.lags)))
 
     async def configuration(self, request: Request) -> Response:
         """``GET cluster/configuration``."""
-        return JSONResponse(storm_cluster.configuration())
+        return Answer(storm_cluster.configuration())
 
     async def supervisor(self, request: Request) -> Response:
         """``GET supervisor``, with ``id`` or ``host``, which are the same here."""
         host = request.query_params.get("id") or request.query_params.get("host") or ""
-        return JSONResponse(storm_cluster.supervisor(self._served.watcher.facts(), host))
+        return Answer(storm_cluster.supervisor(self._served.watcher.facts(), host))
 
     async def owners(self, request: Request) -> Response:
         """``GET owner-resources``."""
-        return JSONResponse(storm_cluster.owners(self._served.watcher.facts()))
+        return Answer(storm_cluster.owners(self._served.watcher.facts()))
 
     async def owner(self, request: Request) -> Response:
         """``GET owner-resources/:owner``."""
-        return JSONResponse(storm_cluster.owner(self._served.watcher.facts(), request.path_params["owner"]))
+        return Answer(storm_cluster.owner(self._served.watcher.facts(), request.path_params["owner"]))
 
     async def profiling(self, request: Request) -> Response:
         """``topology/:id/profiling/...``: there is no such thing."""
         check_topology(self._served, request)
-        return JSONResponse(storm_cluster.profiling(), status_code=501)
+        return Answer(storm_cluster.profiling(), status_code=501)
 
 
 def check_topology(served: Served, request: Request) -> None:

@@ -10,10 +10,11 @@ import socket
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from stormspark.operations import storm_cluster
+from stormspark.operations.answers import Answer
 from stormspark.operations.operable import Served
 from stormspark.operations.page_calls import check_topology, window_of
 from stormspark.operations.status import Action
@@ -60,53 +61,53 @@ class _Calls:
 
     async def cluster(self, request: Request) -> Response:
         """``GET cluster/summary``."""
-        return JSONResponse(storm_cluster.cluster(self._watcher.facts()))
+        return Answer(storm_cluster.cluster(self._watcher.facts()))
 
     async def supervisors(self, request: Request) -> Response:
         """``GET supervisor/summary``."""
-        return JSONResponse(storm_cluster.supervisors(self._watcher.facts()))
+        return Answer(storm_cluster.supervisors(self._watcher.facts()))
 
     async def nimbuses(self, request: Request) -> Response:
         """``GET nimbus/summary``."""
-        return JSONResponse(storm_cluster.nimbuses(self._watcher.facts(), socket.gethostname()))
+        return Answer(storm_cluster.nimbuses(self._watcher.facts(), socket.gethostname()))
 
     async def history(self, request: Request) -> Response:
         """``GET history/summary``."""
-        return JSONResponse(storm_cluster.history(self._watcher.facts()))
+        return Answer(storm_cluster.history(self._watcher.facts()))
 
     async def summary(self, request: Request) -> Response:
         """``GET topology/summary`` (J9)."""
-        return JSONResponse(summaries([self._watcher.facts()]))
+        return Answer(summaries([self._watcher.facts()]))
 
     async def topology(self, request: Request) -> Response:
         """``GET topology/:id``, with ``window`` (J10)."""
         check_topology(self._served, request)
-        return JSONResponse(
+        return Answer(
             topology_page(self._watcher.facts(), window_of(request), self._served.running.sampling.of(None))
         )
 
     async def workers(self, request: Request) -> Response:
         """``GET topology-workers/:id``."""
         check_topology(self._served, request)
-        return JSONResponse(workers(self._watcher.facts()))
+        return Answer(workers(self._watcher.facts()))
 
     async def activate(self, request: Request) -> Response:
         """``POST topology/:id/activate``."""
         check_topology(self._served, request)
         self._controls.activate()
-        return JSONResponse(operation(self._id, Action.ACTIVATE))
+        return Answer(operation(self._id, Action.ACTIVATE))
 
     async def deactivate(self, request: Request) -> Response:
         """``POST topology/:id/deactivate``."""
         check_topology(self._served, request)
         self._controls.deactivate()
-        return JSONResponse(operation(self._id, Action.DEACTIVATE))
+        return Answer(operation(self._id, Action.DEACTIVATE))
 
     async def kill(self, request: Request) -> Response:
         """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
         check_topology(self._served, request)
         self._controls.kill(_seconds(request.path_params["wait"]))
-        return JSONResponse(operation(self._id, Action.KILL))
+        return Answer(operation(self._id, Action.KILL))
 
     async def rebalance(self, request: Request) -> Response:
         """``POST topology/:id/rebalance/:wait``, with ``rebalanceOptions`` in the body as Storm's UI has them."""
@@ -114,7 +115,7 @@ class _Calls:
         wait = _seconds(request.path_params["wait"])
         workers, executors = _rebalance_options(await request.body())
         self._controls.rebalance(wait, workers=workers, executors=executors)
-        return JSONResponse(operation(self._id, Action.REBALANCE))
+        return Answer(operation(self._id, Action.REBALANCE))
 
 
 def _seconds(text: str) -> float | None:

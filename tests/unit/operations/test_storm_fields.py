@@ -330,3 +330,10 @@ def test_secrets_of_the_configuration_are_hidden(folder: Path) -> None:  # noqa:
         assert "sesame" not in page.text
         shown = page.json()["configuration"]
         assert (shown["my.password"], shown["jdbc"], shown["my.limit"]) == ("***", {"url": "***"}, 7)
+
+
+def test_any_text_can_be_an_error(folder: Path) -> None:  # noqa: F811
+    running = Words()
+    running.reported = {"count": (TaskError(1.0, "count", 3, 0, "file \udcff is gone"),)}
+    for client in served(running):
+        assert asked(client, "topology/ID")["bolts"][1]["lastError"] == "file \udcff is gone"
