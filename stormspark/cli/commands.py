@@ -979,6 +979,34 @@ def logs(name: str, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="The port of 127.0.0.1. The default is any free one.",
+)
+@click.option(
+    "--open/--no-open",
+    "opens",
+    default=None,
+    help="Open it in a browser. The default: if there is a desktop.",
+)
+@_refusing
+def ui(files: tuple[str, ...], port: int, opens: bool | None) -> None:
+    """Show the topologies that this user runs on this host on a web page, until Ctrl-C.
+
+    Each FILE is about a topology that has ended: what ``run --json FILE`` has written, or what the page has saved.
+
+    The page is for this user alone: the link that this command prints has a token that is good for one time.
+    """
+    from stormspark.cli.page import serve_page
+
+    click.get_current_context().exit(serve_page(port, files, opens=opens))
+
+
+@main.command()
 @_topology_by_name
 @click.argument("task", metavar="[COMPONENT|COMPONENT[TASK]]", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until Ctrl-C.")

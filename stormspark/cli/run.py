@@ -160,7 +160,7 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     if running.log_folder is not None:
         notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:
-        _write_json(statistics, run.json_to)
+        _write_json(statistics, run.plan, run.json_to)
     missed = shortfalls(statistics)
     found = [] if running.error is not None else _told(missed, run, ending)
     for shortfall in missed:
@@ -245,8 +245,17 @@ def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if run.json_to == "-" else nullcontext()
 
 
-def _write_json(statistics: TopologyStatistics, to: str) -> None:
-    text = json.dumps(statistics.as_json(), indent=2) + "\n"
+def _write_json(statistics: TopologyStatistics, plan: PhysicalPlan, to: str) -> None:
+    subscriptions = [
+        {
+            "source": edge.source,
+            "stream": edge.stream,
+            "target": edge.target,
+            "grouping": edge.grouping.describe(),
+        }
+        for edge in plan.edges
+    ]
+    text = json.dumps({**statistics.as_json(), "subscriptions": subscriptions}, indent=2) + "\n"
     if to == "-":
         print(text, end="", file=if_read(sys.stdout), flush=True)
     else:

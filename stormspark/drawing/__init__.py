@@ -5,6 +5,20 @@ A library for this would need a binary (Graphviz) or scripts from the internet (
 
 from stormspark.drawing.graph import Box, Link
 from stormspark.drawing.html import details, escaped, page, paragraph, table
+from stormspark.drawing.placed import Placed, Sized, place_graph
 from stormspark.drawing.svg import MOST_DRAWN, graph_svg
 
-__all__ = ["MOST_DRAWN", "Box", "Link", "details", "escaped", "graph_svg", "page", "paragraph", "table"]
+__all__ = [
+    "MOST_DRAWN",
+    "Box",
+    "Link",
+    "Placed",
+    "Sized",
+    "details",
+    "escaped",
+    "graph_svg",
+    "page",
+    "paragraph",
+    "place_graph",
+    "table",
+]

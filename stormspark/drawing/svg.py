@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from stormspark.drawing.graph import Box, Layout, Link, Place, lay_out
 from stormspark.drawing.html import escaped
 
-__all__ = ["MOST_DRAWN", "graph_svg", "shortened"]
+__all__ = ["MOST_DRAWN", "arrow_paths", "graph_svg", "loop_paths", "shortened"]
 
 #: A graph with more boxes and links is not drawn, because nobody could read it.
 MOST_DRAWN = 400
@@ -118,8 +118,11 @@ def _box(box: Box, place: Place) -> str:
     )
 
 
-def _arrow(link: Link, way: Sequence[Place], *, back: bool) -> str:
-    """Draw a link through its places. The line ends some pixels before the box, where the arrow's head begins."""
+def arrow_paths(way: Sequence[Place], *, back: bool) -> tuple[str, str]:
+    """Return the paths of a link's line and of its head, as SVG writes paths.
+
+    The line ends some pixels before the box, where the arrow's head begins.
+    """
     first, last = way[0], way[-1]
     x = first.x + first.width / 2 + 8 * back
     path = f"M{x:.1f},{first.y:.1f}"
@@ -134,15 +137,27 @@ def _arrow(link: Link, way: Sequence[Place], *, back: bool) -> str:
             path += f"H{x:.1f}"
     if back:
         edge = first.x + first.width / 2
-        head = f"M{edge:.1f},{first.y:.1f}l9,-4.5v9z"
-    else:
-        edge = last.x - last.width / 2
-        head = f"M{edge:.1f},{last.y:.1f}l-9,-4.5v9z"
+        return path, f"M{edge:.1f},{first.y:.1f}l9,-4.5v9z"
+    edge = last.x - last.width / 2
+    return path, f"M{edge:.1f},{last.y:.1f}l-9,-4.5v9z"
+
+
+def _arrow(link: Link, way: Sequence[Place], *, back: bool) -> str:
+    path, head = arrow_paths(way, back=back)
     label = _text(way[1].x, way[1].y - 4, link.label, _SMALL) if link.label else ""
     tip = link.tip or f"{link.source} -> {link.target}: {link.label}"
     return (
         f'<g><title>{escaped(tip)}</title><path d="{path}" fill="none" stroke="currentColor" '
         f'stroke-opacity="0.6" stroke-width="{2.4 if link.thick else 1.2}"/><path d="{head}" opacity="0.8"/>{label}</g>'
+    )
+
+
+def loop_paths(x: float, top: float, width: float) -> tuple[str, str]:
+    """Return the paths of an arc above a box, and of its head, as SVG writes paths."""
+    left, right = x - width / 4, x + width / 4
+    return (
+        f"M{right:.1f},{top:.1f}C{right:.1f},{top - 18:.1f} {left:.1f},{top - 18:.1f} {left:.1f},{top - 8:.1f}",
+        f"M{left:.1f},{top:.1f}l-4.5,-9h9z",
     )
 
 
@@ -155,13 +170,12 @@ def _loops(layout: Layout, boxes: dict[str, Box]) -> list[str]:
     for name, links in labels.items():
         place = layout.boxes[name]
         top = place.y - _height(boxes[name]) / 2
-        left, right = place.x - place.width / 4, place.x + place.width / 4
+        path, head = loop_paths(place.x, top, place.width)
         tip = "\n".join(link.tip or f"{name} -> {name}: {link.label}" for link in links)
         label = ", ".join(link.label for link in links)
         drawn.append(
-            f'<g><title>{escaped(tip)}</title><path d="M{right:.1f},{top:.1f}C{right:.1f},{top - 18:.1f} '
-            f'{left:.1f},{top - 18:.1f} {left:.1f},{top - 8:.1f}" fill="none" stroke="currentColor" stroke-opacity="0.6" '
-            f'stroke-width="1.2"/><path d="M{left:.1f},{top:.1f}l-4.5,-9h9z" fill-opacity="0.8"/>'
+            f'<g><title>{escaped(tip)}</title><path d="{path}" fill="none" stroke="currentColor" stroke-opacity="0.6" '
+            f'stroke-width="1.2"/><path d="{head}" fill-opacity="0.8"/>'
             f"{_text(place.x, top - 15, label, _SMALL)}</g>"
         )
     return drawn

@@ -17,6 +17,7 @@ from stormspark.backpressure import Pressure
 from stormspark.driver.batch_counts import BatchCounts, Totals
 from stormspark.driver.error_log import ErrorLog, TaskError
 from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics.sums import Sums, sums_of
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
 from stormspark.worker.step import WorkerReport
@@ -39,7 +40,7 @@ class Tally:
     ) -> None:
         self._plan, self._engine, self._pressure, self._clock = plan, engine, pressure, clock
         self._wall_clock, self._error_log = wall_clock, ErrorLog()
-        self._lock = threading.Lock()
+        self._lock, self._names = threading.Lock(), tuple(plan.components)
         #: By worker: the counters of its current incarnation.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
         #: By task: the counters of all earlier incarnations together.
@@ -246,6 +247,29 @@ class Tally:
                 for task, counted in counters.items():
                     found.setdefault(task, TaskCounters()).merge(counted)
             return found
+
+    def sums(self) -> Sums:
+        """Return the sums of the counters by component. This is cheaper than `statistics`."""
+        with self._lock:
+            tasks = self._plan.tasks
+            return Sums(
+                self._names,
+                sums_of(
+                    self._names,
+                    (
+                        (tasks[task].component, counted)
+                        for counters in (self._past, *self._counters.values())
+                        for task, counted in counters.items()
+                    ),
+                ),
+                self._batch_times.count,
+                self._batch_times.seconds,
+                {phase: (times.seconds, times.count) for phase, times in self._phases.items()},
+            )
+
+    def pressure(self) -> Pressure | None:
+        """Return what the controller of backpressure knows; None if there is no controller."""
+        return None if self._pressure is None else self._pressure()
 
     def statistics(self) -> TopologyStatistics:
         """Return a frozen snapshot of all statistics."""

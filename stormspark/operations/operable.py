@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import Lags
+from stormspark.metrics import TopologyStatistics
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
+from stormspark.operations.page.recorder import Recordable, Recorder
+from stormspark.worker.busy import Busy
+from stormspark.worker.stories.story import Story
 
 __all__ = ["Operable", "Served"]
 
 
-class Operable(Controllable, Watched, Protocol):
+class Operable(Controllable, Watched, Recordable, Protocol):
     """A running topology of either engine."""
 
     @property
@@ -23,6 +28,15 @@ class Operable(Controllable, Watched, Protocol):
 
     def lags(self) -> Lags:
         """Return how far the spouts that read Kafka are behind (K9). This may take some milliseconds."""
+
+    def statistics(self) -> TopologyStatistics:
+        """Return the counters and latencies of the topology so far."""
+
+    def calls_under_way(self) -> list[Busy]:
+        """Return the calls of user code that run now, the most important first."""
+
+    def stories(self, root: int | str | None = None) -> list[Story]:
+        """Return the stories of failed and some other trees, newest first; with ``root`` only those of that tree or message."""
 
     @property
     def log_folder(self) -> str | None:
@@ -49,6 +63,11 @@ class Served:
     running: Operable
     watcher: Watcher
     controls: Controls
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """What the topology did in the last hours."""
+        return Recorder(self.running)
 
     @property
     def id(self) -> str:

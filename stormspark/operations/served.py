@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from stormspark.backpressure import Pressure
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.tally import Tally
 from stormspark.errors import StatusError
 from stormspark.metrics import TaskCounters
+from stormspark.metrics.sums import Sums
 from stormspark.operations.server import Server
 from stormspark.running import TopologyHandle
 from stormspark.worker.host.logger_levels import LoggerLevels
@@ -37,6 +39,14 @@ class ServedTopology(TopologyHandle):
     def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
         """Return the last errors of each component, the newest first."""
         return self._tally.errors()
+
+    def sums(self) -> Sums:
+        """Return the sums of the counters by component."""
+        return self._tally.sums()
+
+    def pressure(self) -> Pressure | None:
+        """Return what the controller of backpressure knows; None if there is no controller."""
+        return self._tally.pressure()
 
     @property
     def was_killed_by_command(self) -> bool:

@@ -45,6 +45,8 @@ class Server:
         port: tuple[socket.socket, str] | None = None,
     ) -> None:
         self._registration, self._watcher, self._controls = registration, served.watcher, served.controls
+        self._recorder = served.recorder
+        self._recorder.begin()
         application = app(served)
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
@@ -82,6 +84,7 @@ class Server:
         """Answer what has been asked, then end."""
         self._registration.leave()
         self._watcher.close()
+        self._recorder.close()
         for server in self._servers:
             server.should_exit = True
         self._thread.join(_CLOSE_SECS)

@@ -39,6 +39,7 @@ PARTS = (
             "operations/rebalance",
             "operations/supervision",
             "operations/runbook",
+            "operations/page",
             "versions",
             "cluster",
             "operations/cluster",
