@@ -1,7 +1,7 @@
 // What is fetched only while somebody looks at it: stories of tuples, and logs.
 
 import { Table, h, setText } from "./dom.js";
-import { bytes, clock, count } from "./format.js";
+import { bytes, clock, count, many } from "./format.js";
 
 export class Stories {
   constructor(place, topology) {
@@ -24,7 +24,7 @@ export class Stories {
   async update() {
     const { stories, untold } = await this.topology.get("stories");
     this.table.show(stories);
-    setText(this.said, `${count(stories.length)} stories of trees that failed or were traced, failed ones first.${untold ? ` ${count(untold)} more failures have no story.` : ""}`);
+    setText(this.said, `${stories.length === 1 ? "1 story" : `${count(stories.length)} stories`} of trees that failed or were traced, failed ones first.${untold ? ` ${count(untold)} more failures have no story.` : ""}`);
   }
 
   async open(root) {
@@ -99,7 +99,7 @@ export class Logs {
     if (!text) { this.found.replaceChildren(); return; }
     const { lines, more } = await this.topology.get("search", { text, ...(this.everywhere.checked ? {} : { name: this.files.value }) });
     this.found.replaceChildren(
-      h("p", {}, lines.length ? `${count(lines.length)}${more ? " and more" : ""} lines with “${text}”, ${clock(Date.now() / 1000)}` : `No line has “${text}”.`),
+      h("p", {}, lines.length ? `${many(lines.length, "line")}${more ? " and more" : ""} with “${text}”, ${clock(Date.now() / 1000)}` : `No line has “${text}”.`),
       lines.length ? h("pre", { class: "log" }, lines.map((one) => `${one.name}: ${one.line}`).join("\n")) : "");
   }
 }

@@ -7,6 +7,11 @@ export function count(value) {
   return whole.format(value);
 }
 
+// many(1, "task") -> 1 task
+export function many(value, noun) {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 export function rate(value) {
   if (value === null || value === undefined) return "–";
   if (value !== 0 && value < 10) return value.toFixed(value < 1 ? 2 : 1);

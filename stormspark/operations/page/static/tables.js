@@ -1,7 +1,7 @@
 // The tables: components, one component, queues, batches, workers, calls under way.
 
 import { Table, h, setClass, setText, shown } from "./dom.js";
-import { bytes, count, dated, lasted, ms, rate, share } from "./format.js";
+import { bytes, count, dated, lasted, many, ms, rate, share } from "./format.js";
 
 export class Components {
   constructor(place, choose) {
@@ -182,7 +182,7 @@ export class Tasks {
     const wanted = this.filter.value.trim().toLowerCase();
     const fits = this.rows.filter(([id, component, index]) => !wanted || `${component}[${index}] ${id}`.toLowerCase().includes(wanted));
     this.table.show(fits.slice(0, MOST_ROWS));
-    setText(this.said, fits.length > MOST_ROWS ? `the first ${MOST_ROWS} of ${count(fits.length)} tasks` : `${count(fits.length)} tasks`);
+    setText(this.said, fits.length > MOST_ROWS ? `the first ${MOST_ROWS} of ${many(fits.length, "task")}` : many(fits.length, "task"));
   }
 }
 
@@ -198,7 +198,7 @@ export class Errors {
     this.seen = total;
     const opened = new Set([...this.place.querySelectorAll("details[open]")].map((one) => one.dataset.key));
     this.place.replaceChildren(
-      h("p", { class: "muted" }, total ? `${count(total)} errors in all; the last ten of each component are here, the newest first.` : "There were none."),
+      h("p", { class: "muted" }, total ? `${many(total, "error")} in all; the last ten of each component are here, the newest first.` : "There were none."),
       ...errors.map((one) => {
         const key = `${one.at} ${one.task} ${one.summary}`;
         return h("details", { "data-key": key, open: opened.has(key) },

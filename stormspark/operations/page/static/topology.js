@@ -5,7 +5,7 @@ import { Refused, Topology, signIn } from "./api.js";
 import { Charts } from "./charts.js";
 import { Logs, Stories } from "./details.js";
 import { $, h, setClass, setText, shown } from "./dom.js";
-import { clock, count, lasted } from "./format.js";
+import { clock, lasted, many } from "./format.js";
 import { Graph } from "./graph.js";
 import { Components, Errors, Queues, Tasks, Workers, showBatches, showComponent, showFigures } from "./tables.js";
 
@@ -45,7 +45,7 @@ function showAll() {
   setText($("name"), data.name);
   setText($("status"), data.status);
   setClass($("status"), `pill ${data.status === "ACTIVE" ? "good" : ""}`);
-  setText($("about"), `${data.engine} engine${data.exactly_once ? ", exactly once" : ""} · ${data.finished ? "ran" : "runs"} for ${lasted(data.uptime)} · ${[many(data.workers.length, "worker"), many(data.executors, "executor"), many(data.tasks, "task")].filter(Boolean).join(", ")} · ${data.id}${data.host ? ` · driver ${data.pid} of ${data.owner} on ${data.host}` : ""}`);
+  setText($("about"), `${data.engine} engine${data.exactly_once ? ", exactly once" : ""} · ${data.finished ? "ran" : "runs"} for ${lasted(data.uptime)} · ${[[data.workers.length, "worker"], [data.executors, "executor"], [data.tasks, "task"]].filter(([n]) => n).map(([n, noun]) => many(n, noun)).join(", ")} · ${data.id}${data.host ? ` · driver ${data.pid} of ${data.owner} on ${data.host}` : ""}`);
   setText($("version"), `stormspark ${data.version || ""}, format ${data.format}`);
   showVerdict();
   showFigures($("figures"), data);
@@ -57,8 +57,6 @@ function showAll() {
   if ($("batches").open) showBatches(inside("batches"), data);
   if ($("workers").open) workers.show(data);
 }
-
-const many = (n, noun) => (n ? `${count(n)} ${noun}${n === 1 ? "" : "s"}` : "");
 
 function showVerdict() {
   const { level, title, reasons } = data.verdict;
