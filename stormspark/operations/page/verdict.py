@@ -81,6 +81,13 @@ def _reasons(
     missing_workers: int,
     now: float,
 ) -> Iterator[Reason]:
+    if progress.throttled:
+        bolt = throttled_by(statistics)
+        yield Reason("slow", f"spouts are held back by {progress.throttled}", bolt)
+    if progress.paused:
+        yield Reason("slow", f"paused {progress.paused}")
+    for text in filter(None, (progress.full,)):
+        yield Reason("slow", text, text.partition(":")[0])
     if missing_workers and not progress.waits_for:
         some = "worker is" if missing_workers == 1 else "workers are"
         yield Reason("bad", f"{missing_workers} {some} not there")
@@ -100,13 +107,6 @@ def _reasons(
         if failed and failed / ended >= _MANY_FAILS:
             why = f"; the last one: {one.last_failure}" if one.last_failure else ""
             yield Reason("bad", f"{name}: {failed / ended:.0%} of its trees fail{why}", name)
-    if progress.throttled:
-        bolt = throttled_by(statistics)
-        yield Reason("slow", f"spouts are held back by {progress.throttled}", bolt)
-    if progress.paused:
-        yield Reason("slow", f"paused {progress.paused}")
-    for text in filter(None, (progress.full,)):
-        yield Reason("slow", text, text.partition(":")[0])
     if progress.shed:
         yield Reason("slow", f"{progress.shed:,} tuples did not fit into queues, and were dropped or failed")
     for busy in calls[:3]:

@@ -1,0 +1,1 @@
+"""Pictures of the web page for the documentation."""
