@@ -145,7 +145,7 @@ class Seen:
     def __init__(self, browser: Browser, **more: Any) -> None:
         self.context = browser.new_context(**more)
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(12_000)
+        self.page.set_default_timeout(90_000)  # the machine may be busy
         self.wrong: list[str] = []
         self.page.on("console", lambda said: self._said(said.type, said.text))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -207,6 +207,7 @@ def test_the_list_leads_to_the_page_and_the_verdict_comes_first(seen: Seen, ui: 
 def test_every_button(seen: Seen, ui: Ui, words: Busy, tmp_path: Path) -> None:
     page = opened(seen, ui)
     button = page.get_by_role
+    assert page.locator("#actions button").all_inner_texts() == ["Deactivate", "Rebalance…", "Kill…"]
     button("button", name="Deactivate").click()
     button("button", name="Cancel").click()
     assert words.told == []
@@ -254,6 +255,15 @@ def test_every_button(seen: Seen, ui: Ui, words: Busy, tmp_path: Path) -> None:
     saved = tmp_path / "saved.json"
     download.value.save_as(saved)
     assert read_finished(saved).name == "words"
+
+    button("button", name="Rebalance…").click()
+    page.get_by_label("wait, in seconds").fill("0")
+    page.get_by_label("workers", exact=True).fill("3")
+    page.get_by_label("executors of count").fill("2")
+    page.locator("dialog button[type=submit]").click()
+    wait_for(lambda: "lay out 3" in words.told, 60)
+    assert words.plan.components["count"].parallelism == 2
+    seen.text("#status", re.compile("^ACTIVE$"))
 
     button("button", name="Kill…").click()
     page.locator("dialog input").fill("600")
@@ -357,7 +367,7 @@ def test_a_page_left_open_goes_on_with_the_next_run(seen: Seen, ui: Ui, folder: 
     again = serving(second)
     seen.text("#connection", "The topology was started again")
     seen.text("#about", "words-2-1795861999")
-    assert page.locator("#actions button:enabled").count() == 2
+    assert page.locator("#actions button:enabled").count() == 3
     again.close()
 
 

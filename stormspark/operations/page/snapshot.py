@@ -99,7 +99,7 @@ class Snapshots:
             "limit_changes": []
             if statistics.pressure is None
             else [one._asdict() for one in list(statistics.pressure.history)[-50:]],
-            "actions": _actions(served, facts.status),
+            "actions": _actions(facts.status),
         }
 
 
@@ -290,12 +290,11 @@ def _call(busy: Busy) -> dict[str, Any]:
     }
 
 
-def _actions(served: Served, status: Status) -> list[str]:
+def _actions(status: Status) -> list[str]:
     """Return what somebody may ask the topology to do in its state."""
     if status is Status.KILLED or status is Status.REBALANCING:
         return ["kill"]
-    rebalance = ["rebalance"] if hasattr(served.controls, "rebalance") else []
-    return ["deactivate" if status is Status.ACTIVE else "activate", *rebalance, "kill"]
+    return ["deactivate" if status is Status.ACTIVE else "activate", "rebalance", "kill"]
 
 
 def _round(value: float | None) -> float | None:

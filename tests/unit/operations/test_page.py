@@ -81,7 +81,7 @@ def test_a_topology_without_anything_yet_is_well(driver: httpx.Client, words: Wo
         }
     ]
     assert {one["id"] for one in said["graph"]["boxes"]} == {"lines", "count"}
-    assert said["actions"] == ["deactivate", "kill"]
+    assert said["actions"] == ["deactivate", "rebalance", "kill"]
     assert [one["pid"] for one in said["workers"]] == [17, 0]
     assert said["verdict"]["reasons"] == [
         {"level": "bad", "text": "1 worker is not there", "component": None}
