@@ -450,10 +450,13 @@ def test_a_topology_that_has_ended(browser: Browser, words: Busy, tmp_path: Path
     page = one.page
     page.goto(served.link)
     page.locator("#list li", has_text="ENDED").get_by_role("link").click()
-    one.shown()
+    page.locator("#verdict strong").wait_for()
     assert "words has ended" in page.inner_text("#verdict")
     assert page.locator("#graph .box").count() == 3
     assert page.locator("#actions button").count() == 0
+    # What is not known of it is not shown.
+    for hidden in ("time", "stories", "tasks", "logs"):
+        page.locator(f"#{hidden}").wait_for(state="hidden")
     one.close()
     served.close()
 

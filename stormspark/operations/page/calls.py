@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.operations.operable import Served
 from stormspark.operations.page import log_files
 from stormspark.operations.page.error_lines import described
@@ -69,6 +70,8 @@ def routes(served: Served) -> list[Route]:
                 return json_answer(await run_in_threadpool(call, request))
             except log_files.UnknownLogError as error:
                 raise HTTPException(404, str(error)) from error
+            except UnsupportedEnvironmentError as error:  # a log folder that others can change
+                raise HTTPException(500, str(error)) from error
 
         return Route(here + path, answer, methods=["GET"])
 

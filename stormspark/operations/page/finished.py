@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stormspark.errors import StormsparkError
+from stormspark.operations.page.edge_rates import edge_rates
 from stormspark.operations.page.snapshot import FORMAT, Ends, graph_of
+from stormspark.operations.page.verdict import MANY_FAILS
 
 __all__ = ["Finished", "UnreadablePageError", "read_finished"]
 
@@ -109,17 +111,15 @@ def _snapshot(document: Mapping[str, Any], file: str) -> dict[str, Any]:
     seconds = document["seconds"]
     components = [_component(document, name, one) for name, one in document["components"].items()]
     spouts = [one for one in components if one["kind"] == "spout"]
-    failed, errors = (
-        sum(one["totals"]["failed"] for one in spouts),
-        sum(one["totals"]["errors"] for one in components),
-    )
+    failed = sum(one["totals"]["failed"] for one in spouts)
     reasons = [
-        {"level": "bad", "text": f"{one['id']}: {one['totals'][what]:,} {what}", "component": one["id"]}
+        {"level": level, "text": f"{one['id']}: {text}", "component": one["id"]}
         for one in components
-        for what in ("errors", "failed")
-        if one["totals"][what] and (what == "errors" or one["kind"] == "spout")
+        for level, text in _reasons(one)
     ]
+    level = "bad" if any(one["level"] == "bad" for one in reasons) else "slow" if reasons else "good"
     edges = document.get("subscriptions", [])
+    ends = [Ends(edge["source"], edge["target"]) for edge in edges]
     per_s = (lambda total: total / seconds) if seconds else (lambda total: 0.0)
     return {
         "format": FORMAT,
@@ -139,8 +139,8 @@ def _snapshot(document: Mapping[str, Any], file: str) -> dict[str, Any]:
         "executors": 0,
         "workers_reason": "",
         "verdict": {
-            "level": "bad" if failed or errors else "good",
-            "title": "has ended" + (", and not all was well" if failed or errors else ""),
+            "level": level,
+            "title": "has ended" + (", and not all was well" if reasons else ""),
             "reasons": reasons,
         },
         "waits_for": "",
@@ -164,18 +164,40 @@ def _snapshot(document: Mapping[str, Any], file: str) -> dict[str, Any]:
         "taken_back": {"count": 0, "last": ""},
         "dead_letters_in": document.get("dead_letters_in"),
         "components": components,
-        "graph": graph_of(
-            [one["id"] for one in components], [Ends(edge["source"], edge["target"]) for edge in edges]
-        )
-        if edges
-        else None,
-        "edges": [{**edge, "per_s": None} for edge in edges],
+        "graph": graph_of([one["id"] for one in components], ends) if edges else None,
+        "edges": [
+            {**edge, "crosses": False, "per_s": rate}
+            for edge, rate in zip(edges, _edge_rates(components, ends, seconds), strict=True)
+        ],
         "workers": [],
         "calls": [],
         "held_back": [],
         "limit_changes": (document.get("backpressure") or {}).get("history", [])[-50:],
         "actions": [],
     }
+
+
+def _reasons(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    totals = one["totals"]
+    if errors := totals["errors"]:
+        yield "slow", f"{errors:,} error{'s' * (errors != 1)}"
+    if one["kind"] == "spout" and (failed := totals["failed"]):
+        level = "bad" if failed >= MANY_FAILS * (failed + totals["acked"]) else "slow"
+        yield level, f"{failed:,} of {failed + totals['acked']:,} trees failed"
+    if totals["dead_letters"]:
+        yield "bad", f"{totals['dead_letters']:,} rows were given up"
+
+
+def _edge_rates(
+    components: Sequence[Mapping[str, Any]], ends: Sequence[Ends], seconds: float
+) -> list[float | None]:
+    if not seconds:
+        return [None] * len(ends)
+    return edge_rates(
+        ends,
+        {one["id"]: one["totals"]["transferred"] / seconds for one in components},
+        {one["id"]: one["totals"]["executed"] / seconds for one in components},
+    )
 
 
 def _component(document: Mapping[str, Any], name: str, one: Mapping[str, Any]) -> dict[str, Any]:

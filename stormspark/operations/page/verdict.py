@@ -12,7 +12,7 @@ from stormspark.ui.progress import Progress
 from stormspark.ui.throttling import tasks_down, throttled_by
 from stormspark.worker.busy import Busy
 
-__all__ = ["Reason", "Verdict", "verdict"]
+__all__ = ["MANY_FAILS", "Reason", "Verdict", "verdict"]
 
 #: Errors of so many last seconds are news.
 _RECENT_SECS = 300.0
@@ -21,7 +21,7 @@ _MANY_ERRORS = 0.2
 #: A call that has lasted so many seconds is named.
 _LONG_CALL_SECS = 30.0
 #: A share of trees that fail of all that end; more is trouble.
-_MANY_FAILS = 0.01
+MANY_FAILS = 0.01
 
 
 class Reason(NamedTuple):
@@ -104,7 +104,7 @@ def _reasons(
             continue
         rate = rates.get(name, {})
         failed, ended = rate.get("failed", 0.0), rate.get("failed", 0.0) + rate.get("acked", 0.0)
-        if failed and failed / ended >= _MANY_FAILS:
+        if failed and failed / ended >= MANY_FAILS:
             why = f"; the last one: {one.last_failure}" if one.last_failure else ""
             yield Reason("bad", f"{name}: {failed / ended:.0%} of its trees fail{why}", name)
     if progress.shed:

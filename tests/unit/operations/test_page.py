@@ -368,7 +368,9 @@ def test_the_summary_of_a_run_is_shown(links: Links, words: Words, tmp_path: Pat
     file = tmp_path / "run.json"
     file.write_text(json.dumps(summary(words)))
     found = read_finished(file)
-    assert found.snapshot["verdict"]["level"] == "bad"
+    assert found.snapshot["verdict"]["level"] == "slow"
+    assert [one["text"] for one in found.snapshot["verdict"]["reasons"]] == ["count: 2 errors"]
+    assert [one["per_s"] for one in found.snapshot["edges"]] == [10.0]
     assert found.snapshot["progress"]["executed_per_s"] == 10.0
     assert [one["id"] for one in found.snapshot["graph"]["boxes"]] == ["lines", "count"]
     with Browser(one_page(links, {"run": found})) as ui:

@@ -42,7 +42,7 @@ export class Graph {
         setText(link.tip, `${edge.source} → ${edge.target}, stream ${edge.stream}, ${edge.grouping}, ${edge.crosses ? "may cross workers" : "stays in its worker"}${edge.per_s === null ? "" : `: ${rate(edge.per_s)} per second`}`);
       }
     });
-    setText(this.hint, "Colour: how busy a bolt's executors are. An amber frame holds the spouts back, a red one is in trouble. Thicker arrows carry more.");
+    setText(this.hint, "Colour: how busy a bolt's executors are. A bolt with an amber frame holds the spouts back, or needs a look; one with a red frame is in trouble. Thicker arrows carry more.");
   }
 
   draw(data) {

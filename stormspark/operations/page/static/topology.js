@@ -46,7 +46,7 @@ function showAll() {
   setText($("status"), data.status);
   setClass($("status"), `pill ${data.status === "ACTIVE" ? "good" : ""}`);
   setText($("about"), `${data.engine} engine${data.exactly_once ? ", exactly once" : ""} · ${data.finished ? "ran" : "runs"} for ${lasted(data.uptime)} · ${[[data.workers.length, "worker"], [data.executors, "executor"], [data.tasks, "task"]].filter(([n]) => n).map(([n, noun]) => many(n, noun)).join(", ")} · ${data.id}${data.host ? ` · driver ${data.pid} of ${data.owner} on ${data.host}` : ""}`);
-  setText($("version"), `stormspark ${data.version || ""}, format ${data.format}`);
+  setText($("version"), data.version ? `stormspark ${data.version}` : "");
   showVerdict();
   showFigures($("figures"), data);
   graph.show(data);
@@ -86,6 +86,7 @@ async function look() {
   actions.disable(false);
   showAll();
   turn += 1;
+  if (data.finished) for (const id of ["stories", "workers", "tasks", "logs"]) $(id).hidden = true;
   const jobs = [charts.update(data.components), errors.update(data)];
   if ($("logs").open) jobs.push(logs.update());
   if ($("tasks").open && turn % 2 === 1) jobs.push(tasks.update());
@@ -102,7 +103,10 @@ async function run() {
         document.documentElement.dataset.shown = String(turn);
         document.documentElement.dataset.tookMs = String(Math.round(performance.now() - began));
       } catch (error) { lost(error); }
-      if (data?.finished) return;
+      if (data?.finished) {
+        $("time").hidden = !charts.data?.at.length;
+        return;
+      }
     }
     await new Promise((resolve) => { wakes = resolve; timer = setTimeout(resolve, EVERY_MS); });
   }
