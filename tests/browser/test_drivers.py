@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,8 @@ def test_from_the_command_to_kill_9_and_back(tmp_path: Path) -> None:
             seen.text("#connection", "The driver has not answered since")
             seen.close()
     finally:
-        for process in filter(None, (ui, driver)):
+        processes: list[subprocess.Popen[Any] | None] = [ui, driver]
+        for process in filter(None, processes):
             process.terminate()
             process.wait()
         if ui.stdout is not None:

@@ -53,7 +53,13 @@ def test_figures_of_trees_are_those_of_spouts() -> None:
     history.note(moment(99.0, 0))
     history.note(
         moment(
-            100.0, 1, acked=(3, 100), executed=(0, 100), calls=(2, 100), call_seconds=(1.0, 1.0), pending=(4, 0)
+            100.0,
+            1,
+            acked=(3, 100),
+            executed=(0, 100),
+            calls=(2, 100),
+            call_seconds=(1.0, 1.0),
+            pending=(4, 0),
         )
     )
     topology = history.series(None, 600.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,13 @@ import pytest
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.driver.error_log import TaskError
-from stormspark.driver.event_sampling import EventSampling
-from stormspark.driver.source_lag import PartitionLag
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.streams import StreamCounts
 from stormspark.operations.facts import WorkerPlace
 from stormspark.operations.registry import entry_of
 from stormspark.operations.server import serve
 from stormspark.plan import plan_topology
-from tests.unit.operations.test_controls import Running
+from tests.unit.operations.test_server import Words as AnyWords
 from tests.unit.operations.test_server import folder  # noqa: F401
 
 STORM_1 = json.loads(Path(__file__).with_name("storm_1_fields.json").read_text())
@@ -95,11 +92,8 @@ def spent(seconds: float, times: int) -> Histogram:
     return histogram
 
 
-class Words(Running):
+class Words(AnyWords):
     """A topology of the shape that ran on Storm, which runs nothing. Names may be others."""
-
-    storm_id = "words-1-1795861973"
-    log_folder = None
 
     def __init__(
         self, lines: str = "lines", split: str = "split", conf: dict[str, object] | None = None
@@ -152,19 +146,6 @@ class Words(Running):
             TaskError(time.time() - age, "count", tasks["count"][0], 0, f"{age}") for age in (5.5, 60.0)
         ]
         self.reported = {"count": tuple(errors)}
-
-    def by_task(self) -> dict[int, TaskCounters]:
-        return self.counters
-
-    def errors(self) -> dict[str, tuple[TaskError, ...]]:
-        return self.reported
-
-    @cached_property
-    def sampling(self) -> EventSampling:
-        return EventSampling()
-
-    def lags(self) -> dict[str, dict[str, dict[str, PartitionLag]]]:
-        return {"lines": {"topic": {"0": PartitionLag(3, 10)}}}
 
     def worker_places(self) -> list[WorkerPlace]:
         return [WorkerPlace(number, "one", 17 + number, time.time() - 90.5) for number in range(2)]
