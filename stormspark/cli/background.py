@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -150,18 +150,18 @@ def _last_lines(path: Path) -> str:
 def supervised(
     command: Sequence[str],
     *,
-    environment: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
     """Run the command line as driver, and again when it dies, until it ends in order. Return the last exit code.
 
-    It ends in order by itself, by ``stormspark kill``, and by a signal to the driver or to this process, which is passed on. What
-    can't be started at all, because of a mistake in the topology or in the options, is not started again.
+    It ends in order by itself, by ``stormspark kill``, and by a signal to the driver or to this process, which is passed on. A
+    driver that dies during the wait of a kill counts, too. What can't be started at all, because of a mistake in the topology or
+    in the options, is not started again.
     """
     failures, has_run = 0, False
-    for name, value in {_ROLE: _DRIVER, **(environment or {})}.items():
-        os.environ[name] = value
+    started_as = os.environ.setdefault(STARTED_AS, secrets.token_hex(8))
+    os.environ[_ROLE] = _DRIVER
     with ChildProgram() as child:
         while True:
             began = clock()
@@ -169,6 +169,8 @@ def supervised(
             if child.received is not None or code in (*_IN_ORDER, *_BY_USER):
                 return code
             if code == _NOT_STARTED and not has_run:
+                return code
+            if any(one.started_as == started_as and one.killed for one in _known()):
                 return code
             has_run = True
             failures = 1 if clock() - began >= _FINE_SECS else failures + 1

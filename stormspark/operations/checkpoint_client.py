@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -47,14 +48,12 @@ class CheckpointClient(Driver):
         self._clock, self._sleep = clock, sleep
         found = self._read()
         self._driver = self._driver_of(found)
-        generation = f"{found.topology}-{found.generation}-"
-        if name not in (None, found.topology) and not str(name).startswith(generation):
-            msg = (
-                f"the checkpoint folder {control_file} belongs to the topology {found.topology!r}, generation "
-                f"{found.generation}, and not to {name!r}"
-            )
-            raise TopologyNotAliveError(msg)
         self.name, self.id = found.topology, THIS_TOPOLOGY
+        if name is not None and name != found.topology:
+            if not re.fullmatch(re.escape(found.topology) + r"-\d+-\d+", name):
+                msg = f"the checkpoint folder {control_file} belongs to the topology {found.topology!r}, and not to {name!r}"
+                raise TopologyNotAliveError(msg)
+            self.id = name  # the driver knows whether it is the id of this run
 
     def _read(self) -> Control:
         try:

@@ -48,6 +48,7 @@ class Controls:
     """Changes the state of a running topology as Storm's nimbus does, from any thread.
 
     ``default_wait`` is how many seconds a kill and a rebalance wait if nobody says so: the topology's message timeout.
+    ``on_kill`` is called at the first kill.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class Controls:
         *,
         active: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        on_kill: Callable[[], None] = lambda: None,
     ) -> None:
-        self._running, self._default_wait, self._clock = running, default_wait, clock
+        self._running, self._default_wait, self._clock, self._on_kill = running, default_wait, clock, on_kill
         self._lock = threading.Lock()
         self._status = Status.ACTIVE if active else Status.INACTIVE
         #: When the wait of a kill or a rebalance is over.
@@ -100,6 +102,7 @@ class Controls:
             secs,
         )
         if first:
+            self._on_kill()
             self._running.deactivate()
             name = f"ends {self._running.name}"
             threading.Thread(target=self._end_later, name=name, daemon=True).start()

@@ -13,7 +13,7 @@ import os
 import secrets
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError, UnsupportedEnvironmentError
@@ -51,6 +51,8 @@ class Entry:
     token: str | None = None
     #: What `STARTED_AS` was for the driver, by which whoever started it in the background finds it.
     started_as: str | None = None
+    #: Whether a command has killed the topology, so that nobody starts it again if its driver dies before it has ended.
+    killed: bool = False
 
     @property
     def lives(self) -> bool:
@@ -118,6 +120,16 @@ class Registration:
             token,
             os.environ.get(STARTED_AS),
         )
+        self._write(entry)
+
+    def note_kill(self) -> None:
+        """Note that a command has killed the topology."""
+        if self._entry is not None:
+            with contextlib.suppress(OSError):  # the disk may be full; the kill itself does not need the note
+                self._write(replace(self._entry, killed=True))
+
+    @staticmethod
+    def _write(entry: Entry) -> None:
         new = entry.file.with_suffix(".new")
         with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:
             json.dump(asdict(entry), file)
@@ -131,8 +143,9 @@ class Registration:
 
     def leave(self) -> None:
         """Remove the driver from the registry."""
-        if self._entry is not None:
-            self._entry.forget()
+        entry, self._entry = self._entry, None
+        if entry is not None:
+            entry.forget()
         Path(self.socket).unlink(missing_ok=True)
 
 

@@ -114,9 +114,11 @@ def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | Non
     began, settings = time.time(), running.plan.settings
     port = None if settings.ui_port is None else _bound(settings.ui_host, settings.ui_port)
     token = None if port is None else new_token()
-    controls = Controls(running, settings.message_timeout_secs, active=active)
     try:
         registration = Registration(running.name)
+        controls = Controls(
+            running, settings.message_timeout_secs, active=active, on_kill=registration.note_kill
+        )
         watcher = Watcher(running, lambda: controls.status, user_name(os.geteuid()))
         asked = None if port is None or token is None else (port, token)
         server = Server(registration, Served(running, watcher, controls), asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from click.testing import CliRunner
 
 from stormspark.cli import background, main
 from stormspark.cli.background import supervised
+from stormspark.operations import registry
 from stormspark.operations.client import Client
-from stormspark.operations.registry import entries
+from stormspark.operations.registry import Registration, entries
 from tests.unit.operations.test_drivers import TOPOLOGY, a_name, command, forget, status
 from tests.waiting import wait_for
 
@@ -41,6 +43,8 @@ class Program:
 
     def supervised(self, monkeypatch: pytest.MonkeyPatch) -> int:
         monkeypatch.setenv("STORMSPARK_ROLE", "")
+        if "STORMSPARK_STARTED_AS" not in os.environ:
+            monkeypatch.setenv("STORMSPARK_STARTED_AS", "a test")
         return supervised(self.command, sleep=self.sleep, clock=lambda: self.now)
 
     @property
@@ -88,6 +92,21 @@ def test_a_signal_while_it_waits_ends_the_supervisor(tmp_path: Path, monkeypatch
     program = Program(tmp_path, KILLED)
     monkeypatch.setattr(program, "sleep", lambda secs: os.kill(os.getpid(), signal.SIGTERM))
     assert program.supervised(monkeypatch) == 143
+    assert program.count == 1
+
+
+@pytest.mark.slow
+def test_what_was_killed_by_a_command_is_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program(tmp_path, KILLED)
+    monkeypatch.setenv("STORMSPARK_STARTED_AS", "this one")
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # sockets have short names
+        monkeypatch.setattr(registry, "registry_folder", lambda: Path(made, "registry"))
+        registration = Registration("words")
+        registration.enter("words-1-1", "local", 0.0, None, None)
+        registration.note_kill()
+        assert program.supervised(monkeypatch) == 137
     assert program.count == 1
 
 

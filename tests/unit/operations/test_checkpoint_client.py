@@ -74,18 +74,21 @@ class Time:
         )
 
 
-@pytest.mark.parametrize("name", [None, "words", "words-0-1795861973"])
+@pytest.mark.parametrize("name", [None, "words"])
 def test_a_command_is_answered_and_leaves_nothing(box: Box, name: str | None) -> None:
     assert Time(box).client(name).do("logconfig", {"a": 1}) == {"topologyId": "words-0-17"}
     assert box.calls == [("POST", "topology/{this}/logconfig", {"a": 1})]
     assert box.files.names() == []
 
 
-@pytest.mark.parametrize("name", ["other", "word", "words-1-1795861973"])
+def test_an_id_is_for_the_driver_to_check(box: Box) -> None:
+    Time(box).client("words-0-1795861973").do("kill/0")
+    assert box.calls[0][1] == "topology/words-0-1795861973/kill/0"
+
+
+@pytest.mark.parametrize("name", ["other", "word", "words-1", "words-1-2/kill/0#-1-1"])
 def test_a_checkpoint_of_another_topology(box: Box, name: str) -> None:
-    with pytest.raises(
-        TopologyNotAliveError, match=rf"belongs to the topology 'words', generation 0, and not to '{name}'"
-    ):
+    with pytest.raises(TopologyNotAliveError, match=rf"belongs to the topology 'words', and not to '{name}'"):
         Time(box).client(name)
 
 
