@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -56,9 +57,19 @@ def monitor(
         sys.stdout.write(
             f"topology\tcomponent\tparallelism\tstream\ttime-diff ms\t{watch}\tthroughput (Kt/s)\n"
         )
-    _print_lines(
-        driver, answer, interval, component, stream, watch, times, as_json=as_json, clock=clock, sleep=sleep
-    )
+    with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
+        _print_lines(
+            driver,
+            answer,
+            interval,
+            component,
+            stream,
+            watch,
+            times,
+            as_json=as_json,
+            clock=clock,
+            sleep=sleep,
+        )
     return 0
 
 

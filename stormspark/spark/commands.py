@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import stat
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from stormspark.checkpoint.commands import FOLDER as COMMANDS
 from stormspark.checkpoint.commands import CommandBox
 from stormspark.checkpoint.control import ControlFile
 from stormspark.checkpoint.dead_letters import LetterFiles
@@ -31,9 +35,22 @@ def command_box(folder: CheckpointFolder, driver: str, server: Server, storm_id:
     def call(method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
         return server.call(method, path.replace(THIS_TOPOLOGY, storm_id), body)
 
+    if folder.local is not None:
+        _make_folder(Path(folder.local))
     box = CommandBox(folder.commands(), driver, call)
     box.keep_looking(_LOOK_AT_URL_SECS if folder.local is None else _LOOK_SECS)
     return box
+
+
+def _make_folder(checkpoint: Path) -> None:
+    """Make the folder for commands, with the rights of the checkpoint folder. The first sender may be another user, in
+    whose folder this driver could write no answer.
+    """
+    place = checkpoint / COMMANDS
+    with contextlib.suppress(OSError):  # then there are no commands from other users
+        if not place.is_dir():
+            place.mkdir(parents=True)
+            place.chmod(stat.S_IMODE(checkpoint.stat().st_mode))
 
 
 def commands_at_url(url: str, conf: Mapping[str, Any]) -> tuple[ControlFile, LetterFiles]:

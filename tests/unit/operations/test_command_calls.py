@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from stormspark.cli.monitor import monitor
+from stormspark.cli.reach import Reach
 from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError
 from stormspark.metrics import TaskCounters
@@ -87,6 +89,14 @@ def test_a_monitor_without_a_component_lists_them(words: Words) -> None:
     assert "Please use -m to specify one component" in run("monitor", "words")[1]
     assert "component: line not found; did you mean 'lines'?" in run("monitor", "words", "-m", "line")[1]
     assert "stream: other not found" in run("monitor", "words", "-m", "lines", "-s", "other")[1]
+
+
+def test_a_monitor_ends_at_ctrl_c(words: Words) -> None:
+    def interrupted(secs: float) -> None:
+        raise KeyboardInterrupt
+
+    reach = Reach("words")
+    assert monitor(reach, 4.0, "lines", "default", "emitted", None, as_json=True, sleep=interrupted) == 0
 
 
 def test_workers_are_restarted(words: Words) -> None:
