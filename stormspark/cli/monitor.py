@@ -48,11 +48,6 @@ def monitor(
         )
         msg = f"stream: {stream} not found{nearest(stream, streams)}; {of}"
         raise TopologyNotAliveError(msg)
-    if len(streams) > 1:
-        # Counters are kept for tasks.
-        sys.stderr.write(
-            f"the figures are those of all streams of {component} together: {', '.join(streams)}\n"
-        )
     if not as_json:
         sys.stdout.write(
             f"topology\tcomponent\tparallelism\tstream\ttime-diff ms\t{watch}\tthroughput (Kt/s)\n"
@@ -90,7 +85,8 @@ def _print_lines(
     last, number = 0, 0
     while True:
         now, found = clock(), _of(answer, component)
-        millis, count = round((now - last_at) * 1000), found[watch] - last
+        total = found["streams"].get(stream, {}).get(watch, 0)
+        millis, count = round((now - last_at) * 1000), total - last
         # As in Storm, the first line has all that was counted before, and no time.
         thousands = count / millis if count and millis else 0.0
         line = {
@@ -104,7 +100,7 @@ def _print_lines(
         }
         sys.stdout.write((json.dumps(line) if as_json else "\t".join(map(str, line.values()))) + "\n")
         sys.stdout.flush()
-        last_at, last, number = now, found[watch], number + 1
+        last_at, last, number = now, total, number + 1
         if number == times:
             return
         sleep(interval - (clock() - began) % interval)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError
 from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations.answers import Answer
@@ -58,18 +59,19 @@ class _Calls:
         return Answer({"id": facts.id, "name": facts.plan.topology, "errors": _errors(facts, component)})
 
     async def emits(self, request: Request) -> Response:
-        """``GET topology/:id/emits``: of each component, its executors, its streams, and what it has emitted and transferred."""
+        """``GET topology/:id/emits``: of each component, its executors, and what it emitted and transferred on each stream."""
         self._check(request)
         facts = self._served.watcher.facts()
         found = {}
         for one in facts.plan.components.values():
-            totals = facts.of(ALL_TIME, one.tasks)
             found[one.id] = {
                 "kind": one.kind,
                 "executors": one.parallelism,
-                "streams": sorted(one.streams),
-                "emitted": totals.emitted,
-                "transferred": totals.transferred,
+                "streams": {
+                    stream: {"emitted": totals.emitted, "transferred": totals.transferred}
+                    for stream in sorted(one.streams)
+                    for totals in [facts.on(ALL_TIME, one.tasks, stream)]
+                },
             }
         return Answer({"id": facts.id, "name": facts.plan.topology, "components": found})
 
@@ -144,7 +146,7 @@ def _errors(facts: Facts, component: str | None) -> list[dict[str, Any]]:
         {
             "component": error.component,
             "task": error.task,
-            "taskName": f"{error.component}[{facts.plan.tasks[error.task].index}]",
+            "taskName": _name_of_task(facts, error),
             "worker": error.worker,
             "host": next((place.host for place in facts.workers if place.worker == error.worker), ""),
             "errorTime": int(error.at),
@@ -156,6 +158,14 @@ def _errors(facts: Facts, component: str | None) -> list[dict[str, Any]]:
         for error in errors
     ]
     return sorted(found, key=lambda one: -float(str(one["errorTime"])))
+
+
+def _name_of_task(facts: Facts, error: TaskError) -> str:
+    """Return a task's name. A topology that was rebalanced since may have fewer tasks; then only the component is known."""
+    task = facts.plan.tasks.get(error.task)
+    if task is None or task.component != error.component:
+        return error.component
+    return f"{task.component}[{task.index}]"
 
 
 def _no_component(facts: Facts, component: str) -> str:

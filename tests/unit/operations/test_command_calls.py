@@ -65,6 +65,11 @@ def test_a_traceback_is_printed_in_full_on_request(words: Words) -> None:
     assert '  File "x"' in run("errors", "words", "count", "--full")[1]
 
 
+def test_an_error_of_a_task_that_a_rebalance_has_removed(words: Words) -> None:
+    words.reported = {"count": (TaskError(200.0, "count", 99, 0, "gone"),)}
+    assert "count in worker 0 on one: gone" in run("errors", "words")[1]
+
+
 def test_errors_of_what_is_not_there(words: Words) -> None:
     assert run("errors", "words")[1] == f"{words.storm_id} has reported no errors\n"
     code, said = run("errors", "words", "no/such?component=count")
