@@ -32,6 +32,7 @@ _BASE = {
     "httpx": "0.27",
     "msgspec": "0.19",
     "numpy": "2.1",
+    "prometheus-client": "0.22",
     "pyyaml": "6.0",
     "rich": "13.7",
     "starlette": "0.40",
@@ -57,7 +58,7 @@ LEAST = _BASE | _WITH_SPARK | _BY_COMPONENTS
 #: The first versions that Spark does not support. ``pyproject.toml`` has them in the extra ``spark``.
 BELOW = {"pandas": "3"}
 #: The names of modules, where they differ from the packages' names.
-_MODULES = {"pyyaml": "yaml"}
+_MODULES = {"prometheus-client": "prometheus_client", "pyyaml": "yaml"}
 _LEAST_PYTHON = (3, 11)
 #: A Python that does not answer within this time is stuck.
 _ANSWER_SECS = 60.0

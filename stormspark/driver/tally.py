@@ -16,7 +16,7 @@ from dataclasses import replace
 from stormspark.backpressure import Pressure
 from stormspark.driver.batch_counts import BatchCounts, Totals
 from stormspark.driver.error_log import ErrorLog, TaskError
-from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import DataPoint, Durations, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.metrics.sums import Sums, sums_of
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
@@ -270,6 +270,12 @@ class Tally:
     def pressure(self) -> Pressure | None:
         """Return what the controller of backpressure knows; None if there is no controller."""
         return None if self._pressure is None else self._pressure()
+
+    def durations(self) -> Durations:
+        """Return how long batches, rounds included, and their parts took."""
+        with self._lock:
+            parts = {phase: times.since(Histogram()) for phase, times in self._phases.items()}
+            return Durations(self._batch_times.since(Histogram()), parts)
 
     def statistics(self) -> TopologyStatistics:
         """Return a frozen snapshot of all statistics."""

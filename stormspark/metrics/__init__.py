@@ -1,5 +1,6 @@
 """Metrics: exact counters, histograms of latencies, snapshots that engines return (J15, W21), and users' own metrics (J18)."""
 
+from stormspark.metrics.durations import Durations
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import (
     AssignableMetric,
@@ -37,6 +38,7 @@ __all__ = [
     "Counter",
     "DataPoint",
     "Distribution",
+    "Durations",
     "Gauge",
     "Histogram",
     "Kind",

@@ -119,6 +119,25 @@ class Histogram:
                 return _middle(index) / 1000.0
         return None
 
+    def at_most(self, bounds: Sequence[float]) -> list[int]:
+        """Return how many durations were no longer than each of these bounds, which are in seconds and ascend.
+
+        Durations of which only the mean is known are not counted.
+
+        >>> histogram = Histogram()
+        >>> histogram.add_all([0.001, 0.002, 0.3])
+        >>> histogram.at_most([0.01, 0.1, 1.0])
+        [2, 2, 3]
+        """
+        found, seen, place = [], 0, 0
+        indices = sorted(self.buckets)
+        for bound in bounds:
+            while place < len(indices) and _middle(indices[place]) <= bound * 1e6:
+                seen += self.buckets[indices[place]]
+                place += 1
+            found.append(seen)
+        return found
+
     def summary(self) -> LatencySummary:
         """Return the mean, the median and the 99th percentile, in milliseconds."""
         if not self.count:

@@ -10,7 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stormspark.errors import InvalidTopologyError, StatusError
-from stormspark.operations import command_calls, debug_calls, health, heron_calls, page_calls, storm_calls
+from stormspark.operations import (
+    command_calls,
+    debug_calls,
+    health,
+    heron_calls,
+    metrics_calls,
+    page_calls,
+    storm_calls,
+)
 from stormspark.operations.answers import Answer
 from stormspark.operations.operable import Served
 from stormspark.operations.page import calls as web_calls
@@ -18,7 +26,9 @@ from stormspark.operations.storm_api import error
 
 __all__ = ["app"]
 
-_CALLS = (storm_calls, page_calls, debug_calls, command_calls, health, heron_calls, web_calls)
+_CALLS = (
+    metrics_calls, storm_calls, page_calls, debug_calls, command_calls, health, heron_calls, web_calls,
+)  # fmt: skip
 
 
 async def _refused(request: Request, raised: Exception) -> Response:

@@ -13,13 +13,14 @@ from stormspark.metrics import TopologyStatistics
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
 from stormspark.operations.page.recorder import Recordable, Recorder
+from stormspark.reporting.measured import Measured
 from stormspark.worker.busy import Busy
 from stormspark.worker.stories.story import Story
 
 __all__ = ["Operable", "Served"]
 
 
-class Operable(Controllable, Watched, Recordable, Protocol):
+class Operable(Controllable, Watched, Recordable, Measured, Protocol):
     """A running topology of either engine."""
 
     @property

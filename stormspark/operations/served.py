@@ -9,7 +9,7 @@ from stormspark.driver.error_log import TaskError
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.tally import Tally
 from stormspark.errors import StatusError
-from stormspark.metrics import TaskCounters
+from stormspark.metrics import Durations, TaskCounters
 from stormspark.metrics.sums import Sums
 from stormspark.operations.server import Server
 from stormspark.running import TopologyHandle
@@ -35,6 +35,10 @@ class ServedTopology(TopologyHandle):
     def sampling(self) -> EventSampling:
         """Which share of what components emit goes to the event log; it can be changed at any time (J20)."""
         return self._sampling
+
+    def durations(self) -> Durations:
+        """Return how long batches and their parts took."""
+        return self._tally.durations()
 
     def errors(self) -> Mapping[str, tuple[TaskError, ...]]:
         """Return the last errors of each component, the newest first."""

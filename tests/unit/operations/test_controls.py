@@ -10,6 +10,7 @@ import pytest
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.errors import InvalidTopologyError, StatusError
+from stormspark.metrics import Durations, LatencySummary, TopologyStatistics
 from stormspark.operations.controls import Controls
 from stormspark.operations.status import Action, Status, after
 from stormspark.plan import PhysicalPlan, plan_topology
@@ -43,6 +44,12 @@ class Running:
 
     def restart(self, workers: Collection[int]) -> None:
         self.restarted.append([*workers])
+
+    def statistics(self) -> TopologyStatistics:
+        return TopologyStatistics(self.name, "local", 1.0, 0, LatencySummary(), {})
+
+    def durations(self) -> Durations:
+        return Durations()
 
     def activate(self) -> None:
         self.told.append("activate")
