@@ -201,6 +201,10 @@ class Settings:
     record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
     #: If a source's row has failed in this many attempts at its batch, it becomes a dead letter. 0: the topology stops instead.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
+    #: How many seconds are between two readings of the metrics of tasks for metrics consumers; 0: they are not read.
+    metrics_bucket_secs: float = _setting(
+        "topology.builtin.metrics.bucket.size.secs", 60, int, float, least=0
+    )
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest. Tuples that are not executed by then stay queued, in order. The default is

@@ -53,12 +53,14 @@ EXTRAS = {
     "deltalake": "delta",
     "fissix": "port",
     "msgpack": "msgpack",
+    "opentelemetry": "opentelemetry",
     "pandas": "pandas",
     "py4j": "spark",
     "pyarrow": "arrow",
     "pyspark": "spark",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "statsd": "statsd",
     "tree_sitter": "port",
     "tree_sitter_java": "port",
 }
@@ -66,6 +68,7 @@ EXTRAS = {
 _PROJECTS = {
     "confluent_kafka": "confluent-kafka",
     "delta": "delta-spark",
+    "opentelemetry": "opentelemetry-exporter-otlp-proto-http",
     "tree_sitter": "tree-sitter",
     "tree_sitter_java": "tree-sitter-java",
 }

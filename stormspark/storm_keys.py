@@ -78,7 +78,7 @@ _READ_ANEW = "waiting tuples are counted after every round, and limits follow; s
 _NO_SCHEDULER = "executors are distributed evenly over the workers"
 _NO_USERS = "Spark and the file system decide who may do what"
 _EXACT = "every tuple is counted and timed, nothing is sampled"
-_NO_CONSUMERS = "metrics go into the statistics of the running topology, and into stormspark run --json"
+_NO_SUCH_METRICS = "there are no such metrics; see docs/operations/metrics.md for those that there are"
 _NO_NIMBUS = "Spark ships the code"
 _STATE = "state is committed with every batch, to the table beside the checkpoint; see docs/state.md"
 _SECONDS = "set topology.tick.tuple.freq.secs, which may be a fraction of a second"
@@ -100,8 +100,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "text": """topology.name topology.version topology.multilang.serializer topology.bolts.late.tuple.stream
             topology.bolts.message.id.field.name topology.transactional.id""",
         "texts": "topology.auto.task.hooks",
-        "registrations": "topology.event.logger.register",
-        "int": """topology.tick.tuple.freq.secs topology.worker.shared.thread.pool.size
+        "registrations": "topology.event.logger.register topology.metrics.consumer.register topology.metrics.reporters",
+        "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs topology.worker.shared.thread.pool.size
             topology.error.throttle.interval.secs""",
         "int>=0": """topology.tasks topology.acker.executors topology.eventlogger.executors
             topology.executor.overflow.limit""",
@@ -216,12 +216,10 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "bool": "topology.stats.ewma.enable",
         "number": "topology.stats.ewma.smoothing.factor",
     },
-    _NO_CONSUMERS: {
-        "registrations": "topology.metrics.consumer.register topology.metrics.reporters",
+    _NO_SUCH_METRICS: {
         "bool": """topology.enable.v2.metrics.tick topology.enable.send.iconnection.metrics
             topology.serialized.message.size.metrics""",
         "map": "topology.worker.metrics",
-        "int": "topology.builtin.metrics.bucket.size.secs",
         "int>0": "topology.v2.metrics.tick.interval.seconds",
         "any": "topology.timer.events",
     },

@@ -34,6 +34,7 @@ from stormspark.api.hooks import (
     SpoutFailInfo,
     TaskHook,
 )
+from stormspark.api.metrics_consumer import MetricsConsumer, TaskInfo
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import (
     FiniteLocalSource,
@@ -99,6 +100,7 @@ __all__ = [
     "FiniteLocalSource",
     "GlobalStreamId",
     "LocalSource",
+    "MetricsConsumer",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "PandasBolt",
@@ -115,6 +117,7 @@ __all__ = [
     "StatefulWindowedBolt",
     "StreamDeclaration",
     "TaskHook",
+    "TaskInfo",
     "TaskServices",
     "TickTupleAwareBolt",
     "Topology",

@@ -47,8 +47,10 @@ _BY_COMPONENTS = {
     "cryptography": "42",
     "fissix": "24.4",
     "msgpack": "1.0",
+    "opentelemetry-exporter-otlp-proto-http": "1.30",
     "redis": "5",
     "sqlalchemy": "2.0",
+    "statsd": "4.0",
     "tree-sitter": "0.25",
     "tree-sitter-java": "0.23.5",
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stormspark.backpressure import Pressure
@@ -72,6 +72,8 @@ class Tally:
         self._last_taken_back = ""
         #: See `TopologyStatistics.dead_letters_in`.
         self.dead_letters_in: str | None = None
+        #: Gets the readings of users' metrics of each report, and must not wait; None: nobody wants them.
+        self.on_points: Callable[[Sequence[DataPoint]], None] | None = None
         #: By component: the call that blocked the event loop longest at a time.
         self._blocked_loop: dict[str, Busy] = {}
         #: By task: the calls that had not returned when the topology ended.
@@ -151,6 +153,8 @@ class Tally:
         for point in report.data_points:
             named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
             named[point.task] = point
+        if report.data_points and self.on_points is not None:
+            self.on_points(report.data_points)
 
     def _end_incarnation(self, worker: int) -> None:
         """Keep the totals of a worker whose process has ended. What was under way in it is no more."""

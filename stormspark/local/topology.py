@@ -26,6 +26,7 @@ from stormspark.operations.served import ServedTopology
 from stormspark.operations.server import serve
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import claim_logs, drivers_log_folder
+from stormspark.reporting.reporting import Reporting
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
@@ -100,6 +101,7 @@ class LocalTopology(ServedTopology):
         show: Callable[[str | None, logging.LogRecord], None] | None = None,
         available_now: bool = False,
     ) -> None:
+        self._reporting = Reporting(plan)
         self._logs = _logs_of(plan, use_default=show is not None)
         self._claim = None if self._logs is None else claim_logs(self._logs.directory, plan.topology)
         self._sources = LocalSources(plan, available_now=available_now)
@@ -144,6 +146,7 @@ class LocalTopology(ServedTopology):
             if show is not None:
                 # A command may come before the thread starts. If it ends the topology, the thread finds that out.
                 self._server = serve(self, engine="local", active=active, checkpoint=None)
+            self._begin_reporting(self, self.log_folder, clock if isinstance(clock, SimulatedClock) else None)
         except BaseException:
             self._finish()
             raise
@@ -428,6 +431,8 @@ class LocalTopology(ServedTopology):
         came = sum(progress.came for report in reports for progress in report.sources.values())
         end.observe(reports, came, now=self._clock(), sources_done=self._sources.are_done)
         self._tally.end_batch(flushes=end.flushes > 0)
+        if self.is_simulated:
+            self._reporting.step()
         self.error = fatal_error(reports)
         if self.error is not None:
             self._stopping.set()

@@ -8,7 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from stormspark.operations.operable import Served
-from stormspark.reporting.families import Family, families
+from stormspark.reporting.families import families
+from stormspark.reporting.family import Family
 
 __all__ = ["routes", "served_families"]
 

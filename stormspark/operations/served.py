@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from stormspark.backpressure import Pressure
 from stormspark.driver.error_log import TaskError
@@ -11,7 +12,11 @@ from stormspark.driver.tally import Tally
 from stormspark.errors import StatusError
 from stormspark.metrics import Durations, TaskCounters
 from stormspark.metrics.sums import Sums
+from stormspark.operations.metrics_calls import served_families
 from stormspark.operations.server import Server
+from stormspark.reporting.families import families
+from stormspark.reporting.measured import Measured
+from stormspark.reporting.reporting import Reporting
 from stormspark.running import TopologyHandle
 from stormspark.worker.host.logger_levels import LoggerLevels
 
@@ -19,9 +24,13 @@ __all__ = ["ServedTopology"]
 
 
 class ServedTopology(TopologyHandle):
-    """A topology whose driver may serve the REST API. The engine sets the tally, the sampling and, if it serves, the server."""
+    """A topology whose driver may serve the REST API, and sends metrics.
+
+    The engine sets the tally, what sends metrics, and, if it serves, the server.
+    """
 
     _tally: Tally
+    _reporting: Reporting
     _sampling: EventSampling
     _server: Server | None = None
     _log_levels: LoggerLevels | None = None
@@ -72,9 +81,26 @@ class ServedTopology(TopologyHandle):
         )
         raise StatusError(msg)
 
+    def _begin_reporting(
+        self, measured: Measured, log_folder: str | None, clock: Callable[[], float] | None = None
+    ) -> None:
+        """Send metrics of this topology, ``measured``, from now on. If a test drives the ``clock``, the engine calls
+        `Reporting.step`.
+        """
+        if self._reporting.wants_points:
+            self._tally.on_points = self._reporting.take
+        server = self._server
+        self._reporting.begin(
+            measured,
+            partial(families, measured) if server is None else partial(served_families, server.served),
+            log_folder,
+            clock,
+        )
+
     def _close_server(self) -> None:
         self._is_over = True
         if self._log_levels is not None:
             self._log_levels.apply({})
+        self._reporting.close()
         if self._server is not None:
             self._server.close()

@@ -45,6 +45,7 @@ class Server:
         port: tuple[socket.socket, str] | None = None,
     ) -> None:
         self._registration, self._watcher, self._controls = registration, served.watcher, served.controls
+        self.served = served
         self._recorder = served.recorder
         self._recorder.begin()
         application = app(served)

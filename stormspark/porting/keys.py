@@ -12,6 +12,7 @@ from typing import Any
 
 from stormspark.config import KNOWN_KEYS, conf_problems, for_component
 from stormspark.porting.findings import Setting, Statement, Unresolved
+from stormspark.reporting.consumer_settings import REGISTER
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["DIFFERENT_MEANING", "about_settings"]
@@ -74,6 +75,14 @@ def _about(setting: Setting, *, strings: bool, of_heron: bool) -> Iterator[State
         return
     if key in STORM_KEYS and (reason := STORM_KEYS[key].useless_because):
         yield Statement("note", f"{key}{of} changes nothing here: {reason}", place)
+        return
+    if key == REGISTER and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        yield Statement(
+            "change",
+            f"{key}{of} names {', '.join(value)}, of Java",
+            place,
+            "register a stormspark.MetricsConsumer as module:Class; LoggingMetricsConsumer is there by its name",
+        )
         return
     if not strings and not isinstance(value, Unresolved) and (problems := _problems(key, value)):
         yield Statement(

@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from stormspark.reporting.families import BOUNDS, Distribution, Family
+from stormspark.reporting.family import BOUNDS, Distribution, Family
 
 __all__ = ["Collected", "exposition"]
 

@@ -9,24 +9,22 @@ component, with an empty label ``task``. Of a user's metric with many keys, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
-from typing import NamedTuple
 
-from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics
-from stormspark.reporting.measured import Measured
+from stormspark.metrics import DataPoint, TaskCounters, TopologyStatistics
+from stormspark.metrics.streams import StreamCounts, merged_streams
+from stormspark.reporting.by_stream import inputs_of, outputs_of
+from stormspark.reporting.family import PREFIX, Distribution, Family, Sample
+from stormspark.reporting.measured import Measured, tasks_of
 
-__all__ = ["BOUNDS", "MOST_KEYS", "MOST_TASKS", "PREFIX", "Distribution", "Family", "Sample", "families"]
+__all__ = ["MOST_KEYS", "MOST_TASKS", "families"]
 
-#: With what all names begin.
-PREFIX = "stormspark_"
 #: Above as many tasks, the tasks of a component are added up.
 MOST_TASKS = 1000
 #: Of a user's metric, as many keys are shown for each task.
 MOST_KEYS = 100
-#: The upper bounds of the buckets of latencies, in seconds.
-BOUNDS = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
 
 #: For spouts (s), bolts (b) or both: the attribute of `TaskCounters`, the name and the meaning of each count.
 _COUNTS = (
@@ -58,39 +56,6 @@ _GAUGES = (
 )
 
 
-class Distribution(NamedTuple):
-    """Durations in seconds: how many were at most each of `BOUNDS`, how many in all, and their sum.
-
-    Durations of which only the mean is known count in ``total`` and ``seconds`` alone.
-    """
-
-    at_most: tuple[int, ...]
-    total: int
-    seconds: float
-
-    @classmethod
-    def of(cls, histogram: Histogram) -> Distribution:
-        """Return the distribution of a histogram."""
-        return cls(tuple(histogram.at_most(BOUNDS)), histogram.count, histogram.seconds)
-
-
-class Sample(NamedTuple):
-    """The value for one set of labels."""
-
-    labels: Mapping[str, str]
-    value: float | Distribution
-
-
-@dataclass(frozen=True)
-class Family:
-    """All samples of one name. ``kind`` is ``counter``, ``gauge`` or ``histogram``."""
-
-    name: str
-    kind: str
-    help: str
-    samples: Sequence[Sample]
-
-
 def families(
     measured: Measured,
     *,
@@ -107,6 +72,7 @@ def families(
     made = (
         *found.topology(),
         *found.tasks(),
+        *found.streams(),
         *found.latencies(),
         *found.pressure(),
         *found.batches(),
@@ -121,27 +87,22 @@ class _Families:
     def __init__(
         self, measured: Measured, status: str | None, capacities: Mapping[str, float], by_task: bool | None
     ) -> None:
-        self._measured, self._plan, self._status, self._capacities = (
-            measured,
-            measured.plan,
-            status,
-            capacities,
-        )
+        self._measured, self._status, self._capacities = measured, status, capacities
+        self._plan, self._counters = tasks_of(measured)
         self._statistics: TopologyStatistics = measured.statistics()
         self._is_by_task = len(self._plan.tasks) <= MOST_TASKS if by_task is None else by_task
         self._rows = list(self._by_task() if self._is_by_task else self._by_component())
 
     def _by_task(self) -> Iterator[tuple[str, dict[str, str], TaskCounters]]:
         """Yield the kind, the labels and the counters of each task that has reported."""
-        for task, counters in sorted(self._measured.by_task().items()):
-            if (planned := self._plan.tasks.get(task)) is not None:
-                yield self._kind(planned.component), self._of(planned.component, task), counters
+        for task, counters in sorted(self._counters.items()):
+            component = self._plan.tasks[task].component
+            yield self._kind(component), self._of(component, task), counters
 
     def _by_component(self) -> Iterator[tuple[str, dict[str, str], TaskCounters]]:
         sums: dict[str, TaskCounters] = {}
-        for task, counters in self._measured.by_task().items():
-            if (planned := self._plan.tasks.get(task)) is not None:
-                sums.setdefault(planned.component, TaskCounters()).merge(counters)
+        for task, counters in self._counters.items():
+            sums.setdefault(self._plan.tasks[task].component, TaskCounters()).merge(counters)
         for component, counters in sums.items():
             yield self._kind(component), self._of(component, None), counters
 
@@ -216,6 +177,60 @@ class _Families:
             text,
             [Sample(one, secs) for one, _, secs in spent],
         )
+
+    def streams(self) -> Iterator[Family]:
+        """Return the counts of all tasks of a component by stream."""
+        outputs: dict[tuple[str, ...], StreamCounts] = {}
+        inputs: dict[tuple[str, ...], StreamCounts] = {}
+        for task, counters in self._counters.items():
+            component = self._plan.components[self._plan.tasks[task].component]
+            written: dict[tuple[str, ...], StreamCounts] = {
+                (component.id, stream): one for stream, one in outputs_of(component, counters).items()
+            }
+            outputs = merged_streams(outputs, written)
+            if component.kind == "bolt":
+                read = inputs_of(self._plan, component, counters)
+                inputs = merged_streams(
+                    inputs, {(component.id, *source): one for source, one in read.items()}
+                )
+        for name, names, streams, attribute, text in (
+            ("stream_emitted_total", ("stream",), outputs, "emitted", "Calls of emit by stream"),
+            (
+                "stream_transferred_total",
+                ("stream",),
+                outputs,
+                "transferred",
+                "Copies that were delivered, by stream",
+            ),
+            (
+                "input_executed_total",
+                ("source", "stream"),
+                inputs,
+                "executed",
+                "Tuples of an input that were executed",
+            ),
+            (
+                "input_acked_total",
+                ("source", "stream"),
+                inputs,
+                "acked",
+                "Tuples of an input that a bolt has acked",
+            ),
+            (
+                "input_failed_total",
+                ("source", "stream"),
+                inputs,
+                "failed",
+                "Tuples of an input that a bolt has failed",
+            ),
+        ):
+            yield self._some(
+                name, "counter", text,
+                (
+                    (dict(zip(("component", *names), key, strict=True)), getattr(one, attribute))
+                    for key, one in streams.items()
+                ),
+            )  # fmt: skip
 
     def latencies(self) -> Iterator[Family]:
         for kind, name, text in (

@@ -9,7 +9,7 @@ from stormspark.driver.source_lag import Lags
 from stormspark.metrics import Durations, TaskCounters, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["Measured", "Place"]
+__all__ = ["Measured", "Place", "tasks_of"]
 
 
 class Place(Protocol):
@@ -57,3 +57,12 @@ class Measured(Protocol):
 
     def worker_places(self) -> Sequence[Place]:
         """Return where the workers are."""
+
+
+def tasks_of(measured: Measured) -> tuple[PhysicalPlan, Mapping[int, TaskCounters]]:
+    """Return the counters of the tasks that have reported, and the plan that these tasks are in. A rebalance changes both."""
+    plan = None
+    while plan is not measured.plan:
+        plan = measured.plan
+        by_task = measured.by_task()
+    return plan, {task: counters for task, counters in by_task.items() if task in plan.tasks}

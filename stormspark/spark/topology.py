@@ -53,6 +53,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.rebalance import rebalanced
 from stormspark.plan.workers import follows_cores
 from stormspark.private_files import FolderClaim, check_trusted, claim_logs, drivers_log_folder
+from stormspark.reporting.reporting import Reporting
 from stormspark.running import end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.commands import command_box
@@ -218,6 +219,7 @@ class SparkTopology(ServedTopology):
         active: bool = True,
         trigger: str = CONTINUOUS,
     ) -> None:
+        self._reporting = Reporting(plan)
         self._available_now = trigger == AVAILABLE_NOW
         self._session = own_session(spark)
         self._shared_session = QuerySession(spark)
@@ -298,6 +300,7 @@ class SparkTopology(ServedTopology):
         self._server = serve(self, engine="spark", active=self._active, checkpoint=kept)
         if self._server is not None and kept is not None:
             self._commands = command_box(folder, self._fence.driver, self._server, self.storm_id)
+        self._begin_reporting(self, self._log_folder)
         self._supervisor.start()
 
     def _lay_out(self, layout: Layout) -> None:

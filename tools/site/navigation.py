@@ -36,6 +36,7 @@ PARTS = (
             "installation",
             "operations/fresh-machines",
             "operations/commands",
+            "operations/metrics",
             "operations/rebalance",
             "operations/supervision",
             "operations/runbook",

@@ -25,6 +25,7 @@ from stormspark.connectors import (
     KafkaSpoutConfig,
     SimpleRecordTranslator,
 )
+from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import InvalidTopologyError
 from stormspark.local import LocalTopology, submit
 from tests.kafka_broker import KafkaBroker
@@ -148,8 +149,21 @@ def test_a_stop_commits_what_was_acked_since_tasks_were_asked_last(
     kafka.produce("last", [b"%d" % n for n in range(50)], keys=[b"key"] * 50, partition=1)
     topology = run(config(kafka, ["last"], group_id="last"))
     wait_for_acks(topology, "kafka", 50)
+    done = {"kafka": {"last": {"0": PartitionLag(0, 0), "1": PartitionLag(50, 50)}}}
+    wait_for(lambda: topology.lags() == done)
     topology.stop()
     assert committed(kafka, "last", 2, "last") == [0, 50]
+
+
+def test_a_spout_that_is_deactivated_falls_behind(kafka: KafkaBroker, run: Run) -> None:
+    """K9: the lag is there without a batch that reads."""
+    kafka.create_topic("behind", partitions=1)
+    kafka.produce("behind", [b"1", b"2"])
+    topology = run(config(kafka, ["behind"], group_id="behind", first_poll_offset_strategy="EARLIEST"))
+    wait_for_acks(topology, "kafka", 2)
+    topology.deactivate()
+    kafka.produce("behind", [b"%d" % n for n in range(30)])
+    wait_for(lambda: topology.lags()["kafka"]["behind"]["0"].lag == 30)
 
 
 def test_topics_are_read_in_order_and_a_restart_goes_on(kafka: KafkaBroker, run: Run) -> None:

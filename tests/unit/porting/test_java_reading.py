@@ -266,7 +266,10 @@ def test_the_configuration(tmp_path):
     [wrong] = reported(topology, "change", "topology.wrokers is a key of neither")
     assert wrong.todo == "did you mean topology.workers?"
     assert str(wrong.place) == f"Main.java:{line_of(tmp_path, 'wrokers')}"
-    assert reported(topology, "note", "metrics.consumer.register changes nothing here")
+    [consumer] = reported(
+        topology, "change", "metrics.consumer.register names LoggingMetricsConsumer, of Java"
+    )
+    assert "register a stormspark.MetricsConsumer" in (consumer.todo or "")
 
 
 def test_what_a_component_declares_follows_from_how_it_is_made(tmp_path):

@@ -54,6 +54,14 @@ def test_each_task_has_its_counts() -> None:
     }
 
 
+def test_streams_have_their_counts() -> None:
+    found = read(counted())
+    emitted = values(found["stormspark_stream_emitted"], "component", "stream")
+    assert emitted == {("lines", "default"): 10.0, ("count", "default"): 4.0}
+    inputs = values(found["stormspark_input_executed"], "component", "source", "stream")
+    assert inputs == {("count", "lines", "default"): 12.0}
+
+
 def test_many_tasks_are_added_up_by_component() -> None:
     running = counted()
     found = read(running, by_task=False)

@@ -1,0 +1,1 @@
+"""The stock reporters, a module each: console, CSV, Graphite, StatsD, OpenTelemetry."""
