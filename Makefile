@@ -238,6 +238,7 @@ bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do
 	@$(BIN)/python -m benchmarks.tuple_path --front-end streamparse --workers 2 --seconds 1
 	@$(BIN)/python -m benchmarks.vectorised --engine local --workers 2 --seconds 1 --warmup 1 --ids row
 	@$(BIN)/python -m benchmarks.multilang --engine local --seconds 2 --warmup 1
+	@$(BIN)/python -m benchmarks.reporting each --tasks 3 --rounds 1
 	@$(BIN)/python -m benchmarks.arrival --engine local --front-end multilang --sleep 0.2 --seconds 3
 
 ROUNDS ?= 10
