@@ -16,12 +16,13 @@ import logging
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import httpx
 
 from stormspark import Fields, TopologyBuilder
+from stormspark.driver.source_lag import Lags
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.metrics import Histogram, TaskCounters, TopologyStatistics
@@ -46,6 +47,7 @@ class Reported(ServedTopology):
     storm_id = f"{_NAME}-1-1795861973"
     name = _NAME
     log_folder = None
+    error = None
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
@@ -96,6 +98,25 @@ class Reported(ServedTopology):
     def stories(self, root: int | str | None = None) -> list[Story]:
         """There are none."""
         return []
+
+    def lags(self) -> Lags:
+        """Read no Kafka."""
+        return {}
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Do nothing."""
+
+    def restart(self, workers: Collection[int]) -> None:
+        """Do nothing."""
+
+    def rebalanced(
+        self, *, workers: int | None = None, executors: Mapping[str, int] | None = None
+    ) -> PhysicalPlan:
+        """Return the plan as it is."""
+        return self.plan
+
+    def lay_out(self, plan: PhysicalPlan) -> None:
+        """Do nothing."""
 
     def activate(self) -> None:
         """Do nothing."""

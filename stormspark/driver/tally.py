@@ -256,16 +256,19 @@ class Tally:
         """Return the sums of the counters by component. This is cheaper than `statistics`."""
         with self._lock:
             tasks = self._plan.tasks
+            components, edges = sums_of(
+                self._names,
+                [(edge.target, edge.source, edge.stream) for edge in self._plan.edges],
+                (
+                    (tasks[task].component, counted)
+                    for counters in (self._past, *self._counters.values())
+                    for task, counted in counters.items()
+                ),
+            )
             return Sums(
                 self._names,
-                sums_of(
-                    self._names,
-                    (
-                        (tasks[task].component, counted)
-                        for counters in (self._past, *self._counters.values())
-                        for task, counted in counters.items()
-                    ),
-                ),
+                components,
+                edges,
                 self._batch_times.count,
                 self._batch_times.seconds,
                 {phase: (times.seconds, times.count) for phase, times in self._phases.items()},

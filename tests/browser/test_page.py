@@ -303,11 +303,8 @@ def test_hostile_names_values_and_10_000_errors_are_only_shown(
     counted[task].errors = 10_000
     words.by_task = lambda: counted  # type: ignore[method-assign]
     words.statistics = lambda found=words.statistics: _with_errors(found(), 10_000)  # type: ignore[method-assign,misc]
-    words.told_stories = [
-        Story(
-            "00ab", "timed out", HOSTILE, HOSTILE, HOSTILE, 1.0, holders=(Holder(HOSTILE, "held", 1, 29.0),)
-        )
-    ]
+    held = Holder(HOSTILE, "held", 1, 29.0)
+    words.told_stories = (Story("00ab", "timed out", HOSTILE, HOSTILE, HOSTILE, 1.0, holders=(held,)),)
     page = opened(seen, ui)
     seen.text("#errors", "10,000 errors in all")
     assert page.locator("#errors details").count() == 10

@@ -41,7 +41,7 @@ class History:
 
     >>> history = History()
     >>> for second in range(20):
-    ...     sums = Sums(("a",), np.full((1, len(SUMMED)), 5.0 * second), second, 0.0, {})
+    ...     sums = Sums(("a",), np.full((1, len(SUMMED)), 5.0 * second), np.array([]), second, 0.0, {})
     ...     history.note(Moment(float(second), sums, np.array([np.nan])))
     >>> history.rates()["a"]["emitted"], history.series("a", 600.0, 17.0)["emitted"]
     (5.0, [5.0, 5.0])
@@ -115,6 +115,16 @@ class History:
             }
             for row, name in enumerate(new.sums.names)
         }
+
+    def edge_rates(self) -> list[float | None]:
+        """Return the rate of each subscription that is counted by itself, as far as it is known; empty before two batches."""
+        found = self._recent()
+        if found is None:
+            return []
+        old, new = found
+        # A bolt that has not executed anything by this subscription then has no count of it.
+        grown = new.sums.edges - np.nan_to_num(old.sums.edges)
+        return _none_for_nan(np.maximum(grown / (new.at - old.at), 0.0))
 
     def batch(self) -> dict[str, float]:
         """Return how long the last batches took, in ms each: as a whole, and each part. Empty before two batches."""

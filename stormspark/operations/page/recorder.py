@@ -86,6 +86,11 @@ class Recorder:
         with self._lock:
             return self._history.rates()
 
+    def edge_rates(self) -> list[float | None]:
+        """Return how many tuples per second came by each subscription that is counted by itself, and None for others."""
+        with self._lock:
+            return self._history.edge_rates()
+
     def batch(self) -> dict[str, float]:
         """Return how long the last batches and their parts took, in ms."""
         with self._lock:

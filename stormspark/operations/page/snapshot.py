@@ -83,7 +83,7 @@ class Snapshots:
                 for one in running.plan.components.values()
             ],
             "graph": self._graph,
-            "edges": _edges(running.plan, rates),
+            "edges": _edges(running.plan, rates, served.recorder.edge_rates()),
             "workers": [
                 {
                     "worker": one.worker,
@@ -261,11 +261,14 @@ def graph_of(components: Sequence[str], edges: Sequence[Ends]) -> dict[str, Any]
     }
 
 
-def _edges(plan: PhysicalPlan, rates: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+def _edges(
+    plan: PhysicalPlan, rates: Mapping[str, Mapping[str, float]], counted: Sequence[float | None]
+) -> list[dict[str, Any]]:
     found = edge_rates(
         [(edge.source, edge.target) for edge in plan.edges],
         {name: one["transferred"] for name, one in rates.items()},
         {name: one["executed"] for name, one in rates.items()},
+        counted,
     )
     return [
         {

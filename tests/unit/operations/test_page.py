@@ -125,7 +125,7 @@ def test_tasks_and_stories(driver: httpx.Client, words: Words) -> None:
     assert len(rows) == 7
     (counted,) = [row for row in rows if row["executed"]]
     assert (counted["task"], counted["component"], counted["mean_ms"]) == (task, "count", 200.0)
-    words.told_stories = [
+    words.told_stories = (
         Story("00aa", "acked", spout="lines[0]", message_id="1", seconds=0.1),
         Story(
             "00ab",
@@ -134,7 +134,7 @@ def test_tasks_and_stories(driver: httpx.Client, words: Words) -> None:
             message_id="1",
             holders=(Holder("count[1]", "held", 1, 29.0),),
         ),
-    ]
+    )
     listed = now(driver, words, "stories")["stories"]
     assert [(one["root"], one["failed"]) for one in listed] == [("00ab", True), ("00aa", False)]
     (story,) = now(driver, words, "stories", root="00ab")["stories"]

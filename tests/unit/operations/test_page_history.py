@@ -10,6 +10,7 @@ from stormspark.metrics.sums import SUMMED, Sums
 from stormspark.operations.page.history import History, Moment
 
 NAMES = ("lines", "count")
+EDGES = np.array([np.nan])
 
 
 def moment(at: float, batches: int, **counted: tuple[float, float]) -> Moment:
@@ -19,7 +20,7 @@ def moment(at: float, batches: int, **counted: tuple[float, float]) -> Moment:
         found[:, SUMMED.index(name)] = values
     return Moment(
         at,
-        Sums(NAMES, found, batches, 0.5 * batches, {"workers": (0.4 * batches, batches)}),
+        Sums(NAMES, found, EDGES, batches, 0.5 * batches, {"workers": (0.4 * batches, batches)}),
         np.array([np.nan, 7.0]),
     )
 
@@ -111,6 +112,19 @@ def test_a_topology_of_very_many_components_has_a_shorter_history() -> None:
     history = History()
     for second in range(200):
         history.note(
-            Moment(float(second), Sums(names, np.zeros((2000, len(SUMMED))), second, 0.0, {}), np.zeros(2000))
+            Moment(
+                float(second),
+                Sums(names, np.zeros((2000, len(SUMMED))), EDGES, second, 0.0, {}),
+                np.zeros(2000),
+            )
         )
     assert len(history.series("7", 600.0)["at"]) == 60
+
+
+def test_what_is_counted_by_subscription_has_a_rate_of_its_own() -> None:
+    history = History()
+    for second in range(20):
+        edges = np.array([np.nan, 3.0 * second, 8.0 * second if second > 12 else np.nan])
+        one = moment(100.0 + second, second)
+        history.note(one._replace(sums=one.sums._replace(edges=edges)))
+    assert history.edge_rates() == [None, 3.0, 15.2]

@@ -20,14 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from stormspark import Fields, TopologyBuilder
-from stormspark.backpressure import Pressure
 from stormspark.cli import main
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import StatusError, TopologyNotAliveError
-from stormspark.metrics import Histogram, LatencySummary, TaskCounters, TopologyStatistics, summarise
-from stormspark.metrics.sums import Sums, sums_of
+from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations import registry
 from stormspark.operations.client import Client
@@ -38,25 +36,21 @@ from stormspark.operations.status import Status
 from stormspark.plan import plan_topology
 from stormspark.plan.rebalance import rebalanced
 from stormspark.testing import FixedTupleSpout, TestWordCounter
-from stormspark.worker.busy import Busy
-from stormspark.worker.stories.story import Story
+from tests.unit.operations.figures import Figures
 from tests.unit.operations.test_controls import Running
 from tests.waiting import wait_for
 
 
-class Words(Running):
+class Words(Figures, Running):
     """A topology with a plan, which runs nothing."""
 
     storm_id = "words-1-1795861973"
     log_folder: str | None = None
-    batches = 0
-    pressed: Pressure | None = None
 
     def __init__(self, name: str = "words", conf: dict[str, object] | None = None) -> None:
         super().__init__()
         self.counters: dict[int, TaskCounters] = {}
         self.reported: dict[str, tuple[TaskError, ...]] = {}
-        self.told_stories: list[Story] = []
         builder = TopologyBuilder()
         builder.set_spout("lines", FixedTupleSpout([], Fields("line")), parallelism=2)
         builder.set_bolt("count", TestWordCounter(), parallelism=3).set_num_tasks(5).shuffle_grouping("lines")
@@ -75,43 +69,6 @@ class Words(Running):
 
     def lags(self) -> dict[str, dict[str, dict[str, PartitionLag]]]:
         return {"lines": {"topic": {"0": PartitionLag(3, 10)}}}
-
-    def sums(self) -> Sums:
-        names = tuple(self.plan.components)
-        counted = [(self.plan.tasks[task].component, one) for task, one in self.counters.items()]
-        return Sums(
-            names,
-            sums_of(names, counted),
-            self.batches,
-            0.25 * self.batches,
-            {"workers": (0.2 * self.batches, 1)},
-        )
-
-    def pressure(self) -> Pressure | None:
-        return self.pressed
-
-    def statistics(self) -> TopologyStatistics:
-        by_component: dict[str, list[TaskCounters]] = {name: [] for name in self.plan.components}
-        for task, one in self.counters.items():
-            by_component[self.plan.tasks[task].component].append(one)
-        return TopologyStatistics(
-            self.name,
-            "local",
-            60.0,
-            self.batches,
-            LatencySummary(),
-            {
-                name: summarise(one.kind, len(one.tasks), by_component[name], None)
-                for name, one in self.plan.components.items()
-            },
-            pressure=self.pressed,
-        )
-
-    def calls_under_way(self) -> list[Busy]:
-        return []
-
-    def stories(self, root: int | str | None = None) -> list[Story]:
-        return self.told_stories
 
     def worker_places(self) -> list[WorkerPlace]:
         return [WorkerPlace(0, "one", 17, time.time() - 90.5), WorkerPlace(1, "", 0, 0.0)]

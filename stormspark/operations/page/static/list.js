@@ -6,6 +6,7 @@ import { clock, dated, lasted, rate } from "./format.js";
 
 let wake = () => {};
 let lostAt = null;
+let turn = 0;
 
 async function look() {
   const { topologies } = await ask("api/v1/stormspark/topologies");
@@ -35,7 +36,8 @@ async function run() {
     if (!document.hidden) {
       try {
         await look();
-        document.documentElement.dataset.shown = "1";
+        turn += 1;
+        document.documentElement.dataset.shown = String(turn);
       } catch (error) {
         lostAt ||= Date.now() / 1000;
         if (error instanceof Refused && error.status === 401) say("This browser has no token. Open the link that `stormspark ui` prints; each link is good for one time, and the next one is printed below it.");
