@@ -22,7 +22,7 @@ cpdef execute_plain(list batch, execute, held, begun, runner)
 @cython.locals(delivery=tuple, tup=Tuple, position=Py_ssize_t, unshared=Py_ssize_t)
 cpdef execute_outside(list batch, execute, held, begun, runner)
 
-@cython.locals(delivery=tuple, tup=Tuple, branch=Branch, position=Py_ssize_t, acked=Py_ssize_t, hooks=bint,
+@cython.locals(delivery=tuple, tup=Tuple, branch=Branch, position=Py_ssize_t, acked=Py_ssize_t, by_collector=bint,
                executor=Executor, unshared=Py_ssize_t)
 cpdef execute_automatic(list batch, bolt, BoltCollector collector, held, begun, Ledger ledger, runner)
 

@@ -242,11 +242,11 @@ def execute_automatic(
     runner: Runner,
 ) -> int:
     """Execute a chunk with an `AutoAckBolt`, whose ``execute`` returns whether to ack the tuple."""
-    unshared, hooks = _UNSHARED, bool(runner.task.hooks)
+    # The collector calls hooks, and counts by input.
+    by_collector = bool(runner.task.hooks) or runner.task.by_input is not None
+    unshared = _UNSHARED
     execute, new_tuple = bolt.execute, bolt.new_tuple
     executor: Executor | None = bolt.executor
-    by_input = runner.task.by_input
-    acked_by = None if by_input is None else by_input.acked
     values, source, roots = batch[0]
     tup = new_tuple(values, source, roots)
     position, acked = -1, 0
@@ -268,13 +268,11 @@ def execute_automatic(
                 if roots is not None:
                     tup.state = tuple_state.HELD
                     held[tup] = begun
-            elif hooks or source is TICK_SOURCE:
+            elif by_collector or source is TICK_SOURCE:
                 collector.ack(tup)
             else:
                 tup.state = tuple_state.SETTLED
                 acked += 1
-                if acked_by is not None:
-                    acked_by[source] += 1
                 if roots is not None:
                     kind = type(roots)
                     if kind is Tree or kind is Part:

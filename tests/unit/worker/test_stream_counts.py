@@ -10,6 +10,7 @@ from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
 from stormspark.errors import FailedException
 from stormspark.metrics import TaskCounters
 from stormspark.metrics.streams import StreamCounts
+from stormspark.spi import ACK, AutoAckBolt
 from tests.unit.worker.rig import Rig
 
 EACH = 8
@@ -67,6 +68,24 @@ class Waits(Acks):
     waits = True
 
 
+class Auto(AutoAckBolt):
+    """Does the same as a bolt of a front-end, which acks by what it returns."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def connected(self, line: Any) -> None:
+        pass
+
+    def execute(self, tup: Any) -> object:  # type: ignore[override]
+        if tup.source_stream == "rare" and tup[0] == 4:
+            self.collector.fail(tup)
+        return ACK
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        pass
+
+
 class Keeps(Acks):
     """Acks each tuple when the next one comes."""
 
@@ -91,7 +110,7 @@ def counted(bolt: Any, workers: int = 1) -> tuple[Rig, dict[str, list[TaskCounte
     return rig, {name: [task.read_counters() for task in rig.tasks(name)] for name in ("letters", "both")}
 
 
-@pytest.mark.parametrize("bolt", [Basic, Acks, Waits])
+@pytest.mark.parametrize("bolt", [Basic, Acks, Waits, Auto])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_bolt_that_reads_several_streams_counts_each(bolt: Any, workers: int) -> None:
     _, counts = counted(bolt(), workers)
