@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,11 @@ from tests.waiting import wait_for, wait_until_idle, worker_processes
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
+def are_gone(running: SparkTopology, before: set[int], number: int) -> bool:
+    """Whether so many of the worker processes before are there no more."""
+    return len(before - {place.pid for place in running.worker_places()}) >= number
+
+
 def test_each_number_counts_once_whatever_is_restarted(
     start: Callable[..., SparkTopology], tmp_path: Path
 ) -> None:
@@ -31,12 +37,7 @@ def test_each_number_counts_once_whatever_is_restarted(
         wait_for(lambda so_far=so_far: executed(running, "sums") > so_far)  # type: ignore[misc]
         before = {place.pid for place in running.worker_places()}
         answer = client.do(action)
-        gone = len(answer["workers"])
-        wait_for(
-            lambda before=before, gone=gone: (
-                len(before & {p.pid for p in running.worker_places()}) <= 2 - gone
-            )
-        )  # type: ignore[misc]
+        wait_for(partial(are_gone, running, before, len(answer["workers"])))
     wait_until_idle(running)
     running.stop()
     assert running.error is None
