@@ -293,6 +293,7 @@ class SparkTopology(ServedTopology):
             killed=self._killed,
         )
         self._lay_out(Layout(self._premises, plan, active=self._active, is_first=True))
+        Whereabouts(plan.topology, str(folder), self._log_folder, self.generation, os.getpid()).write()
         executors.warn(plan)
         bring_python(self._session.sparkContext)
         self._supervisor = threading.Thread(target=self._supervise, name=f"topology-{self.name}", daemon=True)
@@ -305,12 +306,9 @@ class SparkTopology(ServedTopology):
 
     def _lay_out(self, layout: Layout) -> None:
         """Make this the layout of the topology, before its workers start."""
-        plan = layout.plan
+        plan, self._layout = layout.plan, layout
         self._tally.lay_out(plan, layout.throttle.pressure)
         self._tally.dead_letters_in = plan.settings.dead_letter_dir or layout.recovery.letters.place
-        folder = str(self._premises.folder)
-        Whereabouts(plan.topology, folder, self._log_folder, layout.generation, os.getpid()).write()
-        self._layout = layout
 
     def _give_back(self) -> None:
         """Undo a start that failed. Only the new generation stays in the checkpoint."""

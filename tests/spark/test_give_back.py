@@ -16,6 +16,7 @@ from stormspark import Fields, TopologyBuilder
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark import submit
 from stormspark.spark import topology as module
+from stormspark.spark.recovery import Recovery
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.testing import IdentityBolt, TestWordSpout
 from tests.waiting import wait_for_batches
@@ -62,7 +63,7 @@ def test_a_submit_that_raises_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # where no other test has folders
     checkpoint = tmp_path / "checkpoint"
     if step in ("durable_acker", "batch_commits"):
-        monkeypatch.setattr(module.SparkTopology, f"_{step}", fails)
+        monkeypatch.setattr(Recovery, f"_{step}", fails)
     elif step == "whereabouts":
         monkeypatch.setattr(Whereabouts, "write", fails)
     elif step == "feedback":
