@@ -85,7 +85,7 @@ def _problems(plan: PhysicalPlan, workers: int | None, executors: Mapping[str, i
             yield f"there is no component {name!r}{nearest(name, plan.components) or f'; the components are {listed}'}"
         elif number < 1:
             yield f"the number of executors of {name!r} must be positive, got {number}"
-        elif number > len(component.tasks) and (why := _why_no_more_tasks(plan, component)):
+        elif number > len(component.tasks) and (why := _why_not_so_many(component, number)):
             yield f"{name!r} has {len(component.tasks)} tasks and can't have {number}, because {why}"
     total = plan.executors + sum(
         number - plan.components[name].parallelism
@@ -102,10 +102,10 @@ def _problems(plan: PhysicalPlan, workers: int | None, executors: Mapping[str, i
         yield f"{workers} workers are asked for, but there are only {total} executors to deal out to them"
 
 
-def _why_no_more_tasks(plan: PhysicalPlan, component: ComponentPlan) -> str:
-    """Return why a component has to keep its number of tasks, as a clause; an empty string if it may have more."""
+def _why_not_so_many(component: ComponentPlan, number: int) -> str:
+    """Return why a component can't have so many tasks, which is more than it has, as a clause; an empty string if it can."""
     cap = component.settings.max_task_parallelism
-    if cap is not None and cap <= len(component.tasks):
+    if cap is not None and cap < number:
         return f"topology.max.task.parallelism is {cap}"
     if not component.kind_of_state or component.settings.state_keys == "grouping":
         return ""

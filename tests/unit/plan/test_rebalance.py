@@ -86,6 +86,7 @@ def test_there_may_be_more_tasks_than_before() -> None:  # W16
             "there would be 10 executors, but only 8 are allowed (nimbus.executors.perTopology)",
         ),
         (None, {"count": 5}, {"topology.max.task.parallelism": 4}, "topology.max.task.parallelism is 4"),
+        (None, {"Split": 4}, {"topology.max.task.parallelism": 3}, "topology.max.task.parallelism is 3"),
     ],
 )
 def test_what_can_not_be_is_refused_in_words(  # J2
