@@ -163,5 +163,5 @@ class Controls:
         """Wait for the end of the wait of a kill or a rebalance. Return false if the topology has another state by then."""
         with self._lock:
             while self._status is status and (left := self._ends_at - self._clock()) > 0:
-                self._wakes.wait(left)
+                self._wakes.wait(min(left, threading.TIMEOUT_MAX))
             return self._status is status

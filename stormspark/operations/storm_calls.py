@@ -145,7 +145,7 @@ def _rebalance_options(body: bytes) -> tuple[int | None, dict[str, int]]:
         workers = options.get("numWorkers")
         executors = {str(name): int(number) for name, number in (options.get("executors") or {}).items()}
         return None if workers is None else int(workers), executors
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise HTTPException(
             400,
             f"the body must be JSON such as {_EXAMPLE_OF_OPTIONS}, got {body[:200].decode(errors='replace')!r}",

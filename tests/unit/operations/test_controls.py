@@ -132,6 +132,16 @@ def test_a_longer_wait_takes_the_place_of_a_shorter_one() -> None:
     wait_for(running.ended.is_set, 10)
 
 
+def test_the_longest_wait_ends_if_it_is_set_anew() -> None:
+    """More seconds than a lock of the system can wait."""
+    running = Running()
+    controls = Controls(running, 30.0)
+    controls.kill(1e300)
+    assert not running.ended.wait(0.1)
+    controls.kill(0.0)
+    assert running.ended.wait(10)
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_a_rebalance_waits_and_returns_to_the_state_that_was(active: bool) -> None:
     running = Running()

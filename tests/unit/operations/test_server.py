@@ -121,6 +121,16 @@ def test_what_happened_within_a_window_is_known_over_a_rebalance(words: Words) -
     watcher.close()
 
 
+@pytest.mark.parametrize("body", ['{"rebalanceOptions": {"numWorkers": 1e999}}', "[" * 100_000])
+def test_a_body_that_no_program_would_send_is_refused_as_any_other(words: Words, body: str) -> None:
+    entry = entry_of("words")
+    with httpx.Client(transport=httpx.HTTPTransport(uds=entry.socket)) as client:
+        answer = client.post(f"http://driver/api/v1/topology/{entry.id}/rebalance/0", content=body)
+    assert answer.status_code == 400
+    assert "the body must be JSON such as" in answer.json()["errorMessage"]
+    assert words.told == []
+
+
 def test_a_rebalance_is_asked_for_as_in_the_user_interface_of_storm(words: Words) -> None:  # J8
     client = Client(entry_of("words"))
     for body in ({"rebalanceOptions": {"executors": {"count": "many"}}}, {"rebalanceOptions": [3]}):
