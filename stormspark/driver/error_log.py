@@ -41,6 +41,20 @@ class ErrorLog:
         kept = self._errors.setdefault(error.component, deque(maxlen=_KEPT))
         kept.appendleft(TaskError(at, error.component, error.task, worker, error.text))
 
+    def move_tasks(self, now_at: Mapping[int, int]) -> None:
+        """Let each task have another id from now on.
+
+        >>> log = ErrorLog()
+        >>> log.add(0, ErrorReport("split", 3, "no"), 1.0)
+        >>> log.move_tasks({3: 5})
+        >>> log.errors()["split"][0].task
+        5
+        """
+        for kept in self._errors.values():
+            moved = [one._replace(task=now_at.get(one.task, one.task)) for one in kept]
+            kept.clear()
+            kept.extend(moved)
+
     def last(self, component: str) -> str | None:
         """Return the text of a component's last error; None if it had none."""
         kept = self._errors.get(component)

@@ -104,11 +104,16 @@ class Tally:
             self._past = {now_at[task]: counted for task, counted in self._past.items()}
             self._metrics = {
                 component: {
-                    name: {now_at[task]: point for task, point in points.items() if task in now_at}
+                    name: {
+                        now_at[task]: point._replace(task=now_at[task])
+                        for task, point in points.items()
+                        if task in now_at
+                    }
                     for name, points in named.items()
                 }
                 for component, named in self._metrics.items()
             }
+            self._error_log.move_tasks(now_at)
             self._reported_at = None
             self._plan, self._pressure = plan, pressure
 

@@ -207,8 +207,11 @@ def test_totals_stay_when_a_topology_is_laid_out_anew():
 
     tally = Tally(plan(1, 2), "spark")
     tally.add_batch([report(0, 0, 0, emitted=10, pending=4), report(1, 0, 0, emitted=5, pending=1)], 0.1)
+    failed = WorkerReport(1, 0, 1, {2: TaskCounters(emitted=5)}, (ErrorReport("s", 2, "no"),), None, 0)
+    tally.add_batch([failed], 0.1)
     tally.take_batch()
     tally.lay_out(plan(4, 5, 6))
+    assert [error.task for error in tally.errors()["s"]] == [5]
     assert not tally.has_reports
     assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 10, 5: 5}
     assert tally.statistics().components["s"].pending == 0, "its workers have ended"
@@ -216,4 +219,4 @@ def test_totals_stay_when_a_topology_is_laid_out_anew():
     tally.add_batch([again], 0.1)
     assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 12, 5: 5, 6: 1}
     assert tally.take_batch().emitted == 3
-    assert tally.statistics().batches == 2
+    assert tally.statistics().batches == 3
