@@ -48,4 +48,6 @@ def _why_not_ready(served: Served) -> str:
         return "it has stopped"
     if served.controls.status is Status.KILLED:
         return "it is killed"
+    if served.running.durations().batches.count:
+        return ""  # it may be laid out anew just now, or have lost its workers
     return served.running.waits_for()

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stormspark.metrics import Durations
 from stormspark.operations.registry import entry_of
 from tests.unit.operations.test_server import Words, folder, run, serving
 
@@ -34,6 +35,14 @@ def test_a_topology_is_ready_once_its_first_batch_has_ended(words: Words) -> Non
     assert get("/readyz").text == "not ready"
     words.waiting = ""
     assert (get("/readyz").status_code, get("/readyz").text) == (200, "ready")
+
+
+def test_a_topology_whose_workers_start_anew_is_ready(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    durations = Durations()
+    durations.batches.add(0.5)
+    monkeypatch.setattr(words, "durations", lambda: durations)
+    words.waiting = "workers start, 0 of 2 are up"
+    assert get("/readyz").status_code == 200
 
 
 def test_a_topology_that_is_killed_is_not_ready_but_lives(words: Words) -> None:
