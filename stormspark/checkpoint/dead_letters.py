@@ -139,10 +139,12 @@ class LetterFiles(Protocol):
 
 
 class LocalLetterFiles:
-    """Files of a local folder, which is made with the first file."""
+    """Files of a local folder, which is made with the first file. If they are ``shared``, whoever may read the folder may read
+    them.
+    """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
+        self.folder, self._shared = folder, shared
 
     def names(self) -> list[str]:
         """See `LetterFiles`."""
@@ -154,7 +156,7 @@ class LocalLetterFiles:
 
     def write(self, name: str, data: bytes, *, replace: bool) -> None:
         """See `LetterFiles`. The file and its name are on disk when this returns."""
-        write_whole(self.folder / name, data, replace=replace)
+        write_whole(self.folder / name, data, replace=replace, shared=self._shared)
         handle = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(handle)

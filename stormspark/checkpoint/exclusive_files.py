@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import uuid
 from pathlib import Path
 
@@ -14,17 +15,21 @@ __all__ = ["take_name", "write_whole"]
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-def write_whole(path: Path, data: bytes, *, replace: bool) -> None:
+def write_whole(path: Path, data: bytes, *, replace: bool, shared: bool = False) -> None:
     """Write a file, whole or not at all, and make its folder. The contents are on disk when this returns. A process that is
     killed meanwhile leaves a file whose name begins with a dot and ends with ``.new``.
 
-    Without ``replace``, raises FileExistsError if there is a file already.
+    Without ``replace``, raises FileExistsError if there is a file already. If it is ``shared``, whoever may read the folder may
+    read the file, whatever the umask is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}-{uuid.uuid4().hex}.new")
     try:
         with new.open("wb") as file:
             file.write(data)
+            if shared:
+                rights = stat.S_IMODE(os.fstat(file.fileno()).st_mode) | path.parent.stat().st_mode & 0o444
+                os.fchmod(file.fileno(), rights)
             file.flush()
             os.fsync(file.fileno())
         if replace:

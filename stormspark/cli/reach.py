@@ -67,7 +67,7 @@ class Reach(NamedTuple):
             control, files = commands_at_url(checkpoint.rstrip("/"), self.conf)
         else:
             path = Path(checkpoint)
-            control, files = LocalControlFile(path), LocalLetterFiles(path / FOLDER)
+            control, files = LocalControlFile(path), LocalLetterFiles(path / FOLDER, shared=True)
         return CheckpointClient(
             control,
             files,

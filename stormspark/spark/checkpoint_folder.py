@@ -236,7 +236,9 @@ class CheckpointFolder:
     def commands(self) -> LetterFiles:
         """Return the files of commands for the driver. See `stormspark.checkpoint.commands`."""
         place = f"{self._location}/{COMMANDS}"
-        return LocalLetterFiles(Path(place)) if self._local else HadoopFolder(self._session, place)
+        return (
+            LocalLetterFiles(Path(place), shared=True) if self._local else HadoopFolder(self._session, place)
+        )
 
     def control_file(self) -> ControlFile:
         """Return the control file of this folder."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -102,6 +104,21 @@ def test_a_command_runs_once_also_if_it_can_not_be_deleted(box: Box, monkeypatch
     box.box.look()
     box.box.look()
     assert len(box.calls) == 1
+
+
+def test_a_command_can_be_read_by_whoever_may_read_the_folder(tmp_path: Path) -> None:
+    """A sender who is another user than the driver's, and whose umask is strict."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    folder.chmod(0o775)
+    before = os.umask(0o077)
+    try:
+        sent = send_command(
+            LocalLetterFiles(folder, shared=True), "17ab", "POST", "topology/words/activate", None
+        )
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / f"command-{sent}.json").stat().st_mode) == 0o644
 
 
 def test_old_commands_do_nothing_and_the_next_driver_deletes_them(box: Box) -> None:
