@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
@@ -69,3 +70,19 @@ class Pressure:
     limit_changes: int
     #: The last changes of limits.
     history: Sequence[LimitChange]
+
+    def after(self, earlier: Pressure) -> Pressure:
+        """Return this with the totals of an earlier controller of the same topology added.
+
+        >>> one = Pressure({"lines": SpoutPressure(None, None, {"count": 20.0})}, {}, 2, ())
+        >>> both = one.after(one)
+        >>> both.spouts["lines"].throttled_ms, both.limit_changes
+        ({'count': 40.0}, 4)
+        """
+        spouts = {}
+        for name, spout in self.spouts.items():
+            totals = Counter(spout.throttled_ms)
+            if name in earlier.spouts:
+                totals.update(earlier.spouts[name].throttled_ms)
+            spouts[name] = replace(spout, throttled_ms=dict(totals))
+        return replace(self, spouts=spouts, limit_changes=self.limit_changes + earlier.limit_changes)

@@ -40,6 +40,8 @@ class Tally:
     ) -> None:
         self._plan, self._engine, self._pressure, self._clock = plan, engine, pressure, clock
         self._wall_clock, self._error_log = wall_clock, ErrorLog()
+        #: What earlier controllers of backpressure knew at their ends.
+        self._earlier_pressure: Pressure | None = None
         self._lock, self._names = threading.Lock(), tuple(plan.components)
         #: By worker: the counters of its current incarnation.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
@@ -114,6 +116,7 @@ class Tally:
                 for component, named in self._metrics.items()
             }
             self._error_log.move_tasks(now_at)
+            self._earlier_pressure = self.pressure()
             self._reported_at = None
             self._plan, self._pressure = plan, pressure
 
@@ -281,7 +284,10 @@ class Tally:
 
     def pressure(self) -> Pressure | None:
         """Return what the controller of backpressure knows; None if there is no controller."""
-        return None if self._pressure is None else self._pressure()
+        pressure = None if self._pressure is None else self._pressure()
+        if pressure is None or self._earlier_pressure is None:
+            return pressure
+        return pressure.after(self._earlier_pressure)
 
     def durations(self) -> Durations:
         """Return how long batches, rounds included, and their parts took."""
@@ -305,7 +311,7 @@ class Tally:
                 flushes=self._flushes,
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),
-                pressure=self._pressure() if self._pressure is not None else None,
+                pressure=self.pressure(),
                 phases={phase: times.summary() for phase, times in self._phases.items()},
                 before_stop=self._before_stop,
                 taken_back=self._taken_back,

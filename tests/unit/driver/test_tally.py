@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from stormspark.backpressure import Pressure, SpoutPressure
 from stormspark.driver.tally import Tally
 from stormspark.metrics import TaskCounters
 from stormspark.user_line import CodePlace
@@ -193,6 +194,22 @@ def test_rounds_are_no_batches():
         now = tally.statistics()
         seen.append((now.batches, now.batches_ended, now.flushes))
     assert seen == [(1, 0, 0), (2, 0, 0), (3, 1, 1)]
+
+
+def test_what_slowed_spouts_down_is_counted_over_all_layouts():
+    """J3: the counter of Prometheus does not go back."""
+
+    def pressure(ms: float) -> Pressure:
+        return Pressure({"s": SpoutPressure(None, None, {"b": ms})}, {}, 1, ())
+
+    plan: Any = SimpleNamespace(topology="t", components={}, tasks={})
+    tally = Tally(plan, "spark")
+    assert tally.pressure() is None
+    for ms in (10.0, 5.0, 1.0):
+        tally.lay_out(plan, lambda ms=ms: pressure(ms))  # type: ignore[misc]
+    found = tally.statistics().pressure
+    assert found is not None and found == tally.pressure()
+    assert (found.spouts["s"].throttled_ms, found.limit_changes) == ({"b": 16.0}, 3)
 
 
 def test_totals_stay_when_a_topology_is_laid_out_anew():
