@@ -20,9 +20,10 @@ import click
 from stormspark.cli.child import BY_SIGNAL, ChildProgram
 from stormspark.errors import StormsparkError
 from stormspark.operations.client import Client
-from stormspark.operations.registry import STARTED_AS, Entry, entries
+from stormspark.operations.registry import STARTED_AS, SUPERVISED_BY, Entry, entries
 from stormspark.private_files import default_log_folder, make_private
 from stormspark.rotated_output import RotatedOutput
+from stormspark.worker.host.lifeline import this_process
 
 __all__ = ["handed_over", "supervised"]
 
@@ -161,7 +162,8 @@ def supervised(
     """
     failures, has_run = 0, False
     started_as = os.environ.setdefault(STARTED_AS, secrets.token_hex(8))
-    os.environ[_ROLE] = _DRIVER
+    me = this_process()
+    os.environ |= {_ROLE: _DRIVER, SUPERVISED_BY: f"{me.pid} {me.started}"}
     with ChildProgram() as child:
         while True:
             began = clock()

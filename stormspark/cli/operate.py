@@ -95,7 +95,11 @@ def ask(reach: Reach, action: str, done: str, *, as_json: bool, body: object = N
             "topologyId": entry.id,
             "status": "success",
         }
-        done = "{} had lost its driver already: it is off the list now"
+        supervisor = entry.end_supervisor()
+        no_more = (
+            "" if supervisor is None else f", and its supervisor, process {supervisor}, starts it no more"
+        )
+        done = "{} had lost its driver already: it is off the list now" + no_more
     else:
         answer = reach.driver().do(action, body)
     say(answer, done.format(answer.get("topologyId")), as_json=as_json)

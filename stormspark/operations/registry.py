@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import secrets
+import signal
 import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
@@ -22,10 +23,12 @@ from stormspark.private_files import SHORT_FOLDER, check_private, make_private, 
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["STARTED_AS", "Entry", "Registration", "entries", "entry_of", "registry_folder"]
+__all__ = ["STARTED_AS", "SUPERVISED_BY", "Entry", "Registration", "entries", "entry_of", "registry_folder"]
 
 #: The variable with a random name for a driver, by which its starter finds it.
 STARTED_AS = "STORMSPARK_STARTED_AS"
+#: The variable with the process that starts a driver again when it dies: its pid, and when it began (`ProcessId.started`).
+SUPERVISED_BY = "STORMSPARK_SUPERVISED_BY"
 #: A driver that was killed is listed for a week, in seconds.
 _KEPT_SECS = 7 * 86_400.0
 
@@ -53,6 +56,8 @@ class Entry:
     started_as: str | None = None
     #: Whether a command has killed the topology, so that nobody starts it again if its driver dies before it has ended.
     killed: bool = False
+    #: What `SUPERVISED_BY` was for the driver.
+    supervised_by: str | None = None
 
     @property
     def lives(self) -> bool:
@@ -63,6 +68,17 @@ class Entry:
     def file(self) -> Path:
         """The file that says all this."""
         return Path(self.socket).with_suffix(".json")
+
+    def end_supervisor(self) -> int | None:
+        """Let nobody start the driver again. Return the pid of the supervisor that would have; None if none lives."""
+        pid, _, started = (self.supervised_by or "").partition(" ")
+        if not (pid.isdecimal() and started.isdecimal()):
+            return None
+        if not is_alive(ProcessId(self.host, int(pid), int(started))):
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGTERM)
+        return int(pid)
 
     def forget(self) -> None:
         """Remove the file and the socket."""
@@ -119,6 +135,7 @@ class Registration:
             url,
             token,
             os.environ.get(STARTED_AS),
+            supervised_by=os.environ.get(SUPERVISED_BY),
         )
         self._write(entry)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -107,6 +108,35 @@ def test_what_was_killed_by_a_command_is_not_started_again(
         registration.enter("words-1-1", "local", 0.0, None, None)
         registration.note_kill()
         assert program.supervised(monkeypatch) == 137
+    assert program.count == 1
+
+
+@pytest.mark.slow
+def test_a_kill_between_two_drivers_ends_the_supervisor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver has died, and the next one does not live yet."""
+    program = Program(tmp_path, KILLED)
+    said: list[str] = []
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        monkeypatch.setattr(registry, "registry_folder", lambda: Path(made, "registry"))
+
+        def sleep(secs: float) -> None:
+            if not said:
+                registration = Registration("words")
+                registration.enter("words-1-1", "local", 0.0, None, None)
+                entry = registration.entry
+                entry.file.write_text(json.dumps({**vars(entry), "started": entry.started - 1}))
+                said.append(CliRunner().invoke(main, ["kill", "words"]).output)
+            program.sleep(secs)
+
+        for name in ("STORMSPARK_ROLE", "STORMSPARK_STARTED_AS", "STORMSPARK_SUPERVISED_BY"):
+            monkeypatch.setenv(name, "a test")
+        assert supervised(program.command, sleep=sleep, clock=lambda: program.now) == 143
+    assert said == [
+        f"words-1-1 had lost its driver already: it is off the list now, and its supervisor, process {os.getpid()}, starts it no "
+        "more\n"
+    ]
     assert program.count == 1
 
 
