@@ -16,6 +16,7 @@ from stormspark.cli.output import wide_enough
 from stormspark.cli.reach import Reach
 from stormspark.errors import TopologyNotAliveError
 from stormspark.likely_names import nearest
+from stormspark.ui.printable import printable
 
 __all__ = ["print_slots", "print_stats", "print_workers"]
 
@@ -78,7 +79,7 @@ def print_stats(reach: Reach, component: str | None, window: str, *, as_json: bo
     for one in (*spouts, *bolts):
         if error := str(one.get("lastError") or "").strip():
             name = one.get("spoutId") or one.get("boltId")
-            first = error.splitlines()[0]
+            first = printable(error.splitlines()[0])
             console.print(Text(f"{name}: {first} (stormspark errors {page['name']} {name})"), soft_wrap=True)
     return 0
 

@@ -233,6 +233,11 @@ def test_by_url_and_token(words: Words, monkeypatch: pytest.MonkeyPatch) -> None
     assert run("kill")[0] == 2
 
 
+def test_the_figures_do_nothing_to_a_terminal(words: Words) -> None:
+    words.reported = {"count": (TaskError(100.0, "count", 99, 0, "no \x1b[31mword"),)}
+    assert r"count: no \x1b[31mword (" in run("stats", "words")[1]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str) -> None:
     code, said = run("completion", shell)
