@@ -180,3 +180,12 @@ def test_a_topology_that_ends_before_it_is_laid_out_ends() -> None:
     controls.rebalance(0.0)
     wait_for(lambda: len(running.told) > 1, 10)
     assert running.told[:2] == ["deactivate", "lay out 2"]
+
+
+def test_a_wait_longer_than_any_is_followed_by_a_shorter_one() -> None:
+    running = Running()
+    controls = Controls(running, 30.0)
+    controls.kill(1e300)
+    assert not running.ended.wait(0.1)
+    controls.kill(0)
+    assert running.ended.wait(5)
