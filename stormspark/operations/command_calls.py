@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -16,15 +14,14 @@ from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError
 from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations.answers import Answer
+from stormspark.operations.bodies import json_body
 from stormspark.operations.facts import Facts
 from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.operable import Served
+from stormspark.operations.page_calls import check_topology
 from stormspark.operations.status import Status
 
 __all__ = ["routes"]
-
-#: A body is a few hundred levels at most.
-_MOST_BYTES = 100_000
 
 
 def routes(served: Served) -> list[Route]:
@@ -51,7 +48,7 @@ class _Calls:
 
     async def errors(self, request: Request) -> Response:
         """``GET topology/:id/errors``, with ``component``: the last errors of each component, the newest first."""
-        self._check(request)
+        check_topology(self._served, request)
         component = request.query_params.get("component")
         facts = self._served.watcher.facts()
         if component is not None and component not in facts.plan.components:
@@ -60,7 +57,7 @@ class _Calls:
 
     async def emits(self, request: Request) -> Response:
         """``GET topology/:id/emits``: of each component, its executors, and what it emitted and transferred on each stream."""
-        self._check(request)
+        check_topology(self._served, request)
         facts = self._served.watcher.facts()
         found = {}
         for one in facts.plan.components.values():
@@ -77,13 +74,13 @@ class _Calls:
 
     async def log_levels(self, request: Request) -> Response:
         """``GET topology/:id/logconfig``."""
-        self._check(request)
+        check_topology(self._served, request)
         return Answer(self._levels.as_json())
 
     async def set_log_levels(self, request: Request) -> Response:
         """``POST topology/:id/logconfig``, with the levels in ``namedLoggerLevels``. A ``target_level`` of null removes one."""
-        self._check(request)
-        wanted = (await _body(request)).get("namedLoggerLevels")
+        check_topology(self._served, request)
+        wanted = (await json_body(request)).get("namedLoggerLevels")
         if not isinstance(wanted, dict):
             msg = 'expected an object like {"namedLoggerLevels": {"my.bolt": {"target_level": "DEBUG", "timeout": 30}}}'
             raise HTTPException(400, msg)
@@ -96,7 +93,7 @@ class _Calls:
 
     async def restart(self, request: Request) -> Response:
         """``POST topology/:id/restart`` and ``restart/:worker``: all workers, or one of them, start anew (J6)."""
-        self._check(request)
+        check_topology(self._served, request)
         running, worker = self._served.running, request.path_params.get("worker")
         status, there = self._served.controls.status, running.plan.workers
         if status in (Status.KILLED, Status.REBALANCING):
@@ -117,28 +114,6 @@ class _Calls:
                 "workers": workers,
             }
         )
-
-    def _check(self, request: Request) -> None:
-        """Raise an HTTP 404 unless the request is about the topology that runs here."""
-        asked = request.path_params["id"]
-        if asked != self._served.id:
-            raise HTTPException(404, f"no topology {asked!r} runs here, but {self._served.id!r}")
-
-
-async def _body(request: Request) -> Mapping[str, Any]:
-    """Return the JSON object that a request brings. Raises an HTTP 400 or 413 for anything else."""
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _MOST_BYTES:
-            raise HTTPException(413, f"the body is larger than {_MOST_BYTES} bytes")
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise HTTPException(400, "the body is no JSON object")
-    return found
 
 
 def _errors(facts: Facts, component: str | None) -> list[dict[str, Any]]:

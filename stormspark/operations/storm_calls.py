@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from stormspark.operations import storm_cluster
 from stormspark.operations.answers import Answer
+from stormspark.operations.bodies import body_of
 from stormspark.operations.operable import Served
 from stormspark.operations.page_calls import check_topology, window_of
 from stormspark.operations.status import Action
@@ -113,7 +114,7 @@ class _Calls:
         """``POST topology/:id/rebalance/:wait``, with ``rebalanceOptions`` in the body as Storm's UI has them."""
         check_topology(self._served, request)
         wait = _seconds(request.path_params["wait"])
-        workers, executors = _rebalance_options(await request.body())
+        workers, executors = _rebalance_options(await body_of(request))
         self._controls.rebalance(wait, workers=workers, executors=executors)
         return Answer(operation(self._id, Action.REBALANCE))
 

@@ -23,6 +23,7 @@ from stormspark.operations.page import log_files
 from stormspark.operations.page.error_lines import described
 from stormspark.operations.page.snapshot import Snapshots
 from stormspark.operations.page.static_files import HEADERS, StaticFiles
+from stormspark.operations.page_calls import check_topology
 from stormspark.worker.stories.story import Story
 from stormspark.worker.stories.telling import tell
 
@@ -62,10 +63,7 @@ def routes(served: Served) -> list[Route]:
 
     def route(path: str, call: Callable[[Request], Any]) -> Route:
         async def answer(request: Request) -> Response:
-            if request.path_params["id"] != served.id:
-                raise HTTPException(
-                    404, f"no topology {request.path_params['id']!r} runs here, but {served.id!r}"
-                )
+            check_topology(served, request)
             try:
                 return json_answer(await run_in_threadpool(call, request))
             except log_files.UnknownLogError as error:

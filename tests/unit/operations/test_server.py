@@ -131,11 +131,20 @@ def test_a_body_that_no_program_would_send_is_refused_as_any_other(words: Words,
     assert words.told == []
 
 
+def rebalance_with(body: bytes) -> httpx.Response:
+    entry = entry_of("words")
+    with httpx.Client(transport=httpx.HTTPTransport(uds=entry.socket)) as client:
+        return client.post(f"http://driver/api/v1/topology/{entry.id}/rebalance/0", content=body)
+
+
 def test_a_rebalance_is_asked_for_as_in_the_user_interface_of_storm(words: Words) -> None:  # J8
     client = Client(entry_of("words"))
     for body in ({"rebalanceOptions": {"executors": {"count": "many"}}}, {"rebalanceOptions": [3]}):
         with pytest.raises(StatusError, match=r'the body must be JSON such as {"rebalanceOptions": '):
             client.do("rebalance/0", body)
+    for text in (b'{"rebalanceOptions": {"numWorkers": 1e999}}', b"[" * 90_000):
+        assert rebalance_with(text).status_code == 400
+    assert rebalance_with(b" " * 200_000).status_code == 413
     with pytest.raises(StatusError, match="can't be rebalanced: there is no component 'x'"):
         client.do("rebalance/0", {"rebalanceOptions": {"numWorkers": 1, "executors": {"x": 1}}})
     assert words.told == []
