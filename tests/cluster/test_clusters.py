@@ -116,6 +116,19 @@ class Submitted:
         )
         assert code == [0], self.said()[-5000:]
 
+    def typed(self, command: str) -> str:
+        """Type a command that goes through the checkpoint, on the user's host; what it has printed."""
+        output = f"{self.run}: {command}"
+        before = len(self.cluster.user.said(output))
+        done = self.cluster.user.run(
+            f"exec stormspark {command} --checkpoint {self.checkpoint}", output,
+            PATH="/opt/env/bin:/usr/bin:/bin", **self.place.environment,
+        )  # fmt: skip
+        done.wait(PATIENCE_SECS)
+        said = self.cluster.user.said(output)[before:]
+        print(f"{command}: {said.strip().splitlines()[-1:]}")
+        return said
+
     def counted(self) -> str:
         # Of this run alone: what an earlier one has counted must not show this one.
         output = f"look at {self.run}"
@@ -251,6 +264,25 @@ def test_an_application_of_yarn_leaves_its_checkpoint_to_a_later_one(cluster_of:
     [(one, attempts), (other, only)] = sorted((_attempts(cluster) - before).items())
     print(f"{one} had {attempts} attempts, {other} had {only}")
     assert (attempts > 1, only) == (True, 1)
+
+
+@pytest.mark.parametrize("place", ["yarn-cluster", "spark-hdfs"])
+def test_commands_reach_a_driver_through_its_checkpoint(cluster_of: Make, place: str) -> None:
+    """J1, J3: from the user's host, where no port of the driver can be reached. It is rebalanced, and each number counts once."""
+    submitted = Submitted(
+        cluster_of(*PLACES[place].services),
+        PLACES[place],
+        "counted",
+        f"counted-{place}-commands",
+        "-c cluster.pause.secs=3",
+    )
+    submitted.wait_for_numbers(10)
+    assert re.search(r"counted +ACTIVE +\d+ +3 ", submitted.typed("list"))
+    assert "is rebalanced, and gets its new workers after 0 s" in submitted.typed("rebalance -w 0 -n 2")
+    wait_for(lambda: re.search(r"counted +ACTIVE +\d+ +2 ", submitted.typed("list")), PATIENCE_SECS)
+    assert "worker 0 of counted" in submitted.typed("restart counted 0")
+    submitted.wait_for_the_end()
+    assert submitted.counted() == f"counted {NUMBERS} sum {sum(range(NUMBERS))}"
 
 
 def _attempts(cluster: Cluster) -> Counter[str]:
