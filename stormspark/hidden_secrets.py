@@ -11,14 +11,17 @@ __all__ = ["hidden_in", "without_secrets"]
 #: What the names of secrets have in common.
 _NAME = (
     r"secret|passw|passphrase|pwd\b|token|credential|auth[._]payload|(?:access|account|api|private|encryption|shared|signing)[._-]?key|jaas|"
-    r"signature|bearer|(?<![^\W_])sas(?![^\W_])"
+    r"signature|bearer|authorization|cookie|(?<![^\W_])(?:sas(?![^\W_])|pass(?!\w))"
 )
-_TELLS = re.compile(_NAME, re.IGNORECASE)
+#: The headers that a reporter or a client sends are mostly there because one of them is a secret, whatever its name.
+_TELLS = re.compile(rf"{_NAME}|headers$", re.IGNORECASE)
 #: The name of a secret, and the sign between it and its value: in assignments, properties of Java, JSON, and the query of a URL.
 _ASSIGNED = re.compile(rf"(?:{_NAME})[^\s=:]*\s*[=:]|[?&]sig=", re.IGNORECASE)
 #: A URL with a user's password. Oracle's URLs have them with a slash. In URLs of HTTP, the user may be a token; in those of
 #: storage, it may be a container.
 _URL = re.compile(r"://[^\s@/]*:[^\s@]*@|https?://[^\s@/]+@|:thin:[^\s@/]+/[^\s@]+@", re.IGNORECASE)
+#: The value of a header with a token or a password.
+_SCHEME = re.compile(r"\s*(?:bearer|basic)\s+\S+\s*\Z", re.IGNORECASE)
 _HIDDEN = "***"
 
 
@@ -63,6 +66,8 @@ def hidden_in(conf: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> hidden_in({"my.password": "x", "max.tokens": 5, "db": {"url": "jdbc:x://me:x@host", "api_key": ["x"]}, "name": "a"})
     {'my.password': '***', 'max.tokens': 5, 'db': {'url': '***', 'api_key': '***'}, 'name': 'a'}
+    >>> hidden_in({"otlp.headers": {"x-team": "x"}, "argument": "Bearer abcdef", "shell": ["run", "--token", "x", "-v"]})
+    {'otlp.headers': '***', 'argument': '***', 'shell': ['run', '--token', '***', '-v']}
     """
     return {key: _hidden(value, tells=bool(_TELLS.search(str(key)))) for key, value in conf.items()}
 
@@ -75,6 +80,14 @@ def _hidden(value: Any, *, tells: bool) -> Any:
     if isinstance(value, Mapping):
         return hidden_in(value)
     if isinstance(value, list | tuple):
-        return [_hidden(one, tells=False) for one in value]
+        # The list may be a command, in which a value follows the name of its option.
+        return [
+            _hidden(one, tells=_is_option(before) and bool(_TELLS.search(before)))
+            for before, one in zip(["", *value], value, strict=False)
+        ]
     text = str(value)
-    return _HIDDEN if _ASSIGNED.search(text) or _URL.search(text) else value
+    return _HIDDEN if _ASSIGNED.search(text) or _URL.search(text) or _SCHEME.match(text) else value
+
+
+def _is_option(part: Any) -> bool:
+    return isinstance(part, str) and part.startswith("-") and "=" not in part
