@@ -72,6 +72,8 @@ class Consumer:
         self._wakes, self._ends = threading.Event(), threading.Event()
         self._consumer: MetricsConsumer | None = None
         self._thread: threading.Thread | None = None
+        #: Whether it could not begin, so that nobody takes what waits for it.
+        self._is_dead = False
 
     def begin(
         self,
@@ -102,6 +104,8 @@ class Consumer:
 
     def take(self, points: Sequence[DataPoint]) -> None:
         """Take the data points of a round, without waiting."""
+        if self._is_dead:
+            return
         self._waiting.append(points)
         self._wakes.set()
 
@@ -135,14 +139,19 @@ class Consumer:
             self._wakes.wait(max(0.0, self._next - self._clock()) if self._secs > 0 else None)
             self._wakes.clear()
             if not self._ends.is_set():
-                self.step()
+                try:
+                    self.step()
+                except Exception as error:  # the figures could not be read
+                    self._failures.failed(error)
         self._end()
 
     def _prepare(self) -> bool:
         try:
             consumer = self._class()
             consumer.prepare(self._conf, self._settings.argument, self._context, self)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            self._is_dead = True
+            self._waiting.clear()
             self._failures.failed(f"it could not begin: {type(error).__name__}: {error}")
             return False
         self._consumer = consumer
@@ -155,7 +164,7 @@ class Consumer:
         try:
             self.step()
             self._consumer.cleanup()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._failures.failed(error)
 
     def _hand_on_users(self, points: Iterable[DataPoint]) -> None:
@@ -185,7 +194,10 @@ class Consumer:
         )
         try:
             self._consumer.handle_data_points(info, wanted)
-        except Exception as error:
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # in a thread, exit would end the thread alone, without a word
             self._failures.failed(error)
         else:
             self._failures.worked()

@@ -9,6 +9,7 @@ component, with an empty label ``task``. Of a user's metric with many keys, the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 
@@ -364,6 +365,7 @@ def _reading(labels: Mapping[str, str], point: DataPoint) -> Iterator[tuple[Mapp
         if len(shown) == MOST_KEYS:
             break
         if isinstance(value, Real):
-            shown[str(key)] = float(value)  # two keys may have one name, such as 1 and "1"
+            with contextlib.suppress(OverflowError):  # a whole number that is larger than any float
+                shown[str(key)] = float(value)  # two keys may have one name, such as 1 and "1"
     for key, number in shown.items():
         yield {**labels, "key": key}, number

@@ -58,7 +58,7 @@ def senders_of(plan: PhysicalPlan) -> list[Sender]:
             reporter.prepare(settings, plan.conf)
         except StormsparkError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             msg = f"{REPORTERS}: {settings.name!r} could not begin: {type(error).__name__}: {error}"
             raise InvalidTopologyError(msg) from error
         found.append(Sender(settings, reporter))
@@ -98,7 +98,10 @@ class Sender:
     def _report(self) -> None:
         try:
             self._reporter.report(self._make())
-        except Exception as error:
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # in a thread, exit would end the thread alone, without a word
             self._failures.failed(error)
         else:
             self._failures.worked()
@@ -107,7 +110,7 @@ class Sender:
         self._report()
         try:
             self._reporter.close()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._failures.failed(error)
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from stormspark.reporting.consumers import consumers_of
 from stormspark.reporting.places import Hosts
 from stormspark.testing import FixedTupleSpout, TestWordCounter
 from tests.unit.reporting.reported import Reported
+from tests.waiting import wait_for
 
 HERE = __name__
 REGISTER = "topology.metrics.consumer.register"
@@ -49,6 +51,22 @@ class Keeps(MetricsConsumer):
 
     def cleanup(self) -> None:
         Keeps.told.append("cleanup")
+
+
+class Exits(MetricsConsumer):
+    """Exits once, in ``prepare`` or when it is handed something."""
+
+    got = 0
+
+    def prepare(self, conf: Mapping[str, Any], argument: Any, context: Any, error_reporter: Any) -> None:
+        Exits.got = 0
+        if argument == "at once":
+            sys.exit("exit at once")
+
+    def handle_data_points(self, task_info: TaskInfo, data_points: Sequence[DataPoint]) -> None:
+        Exits.got += 1
+        if Exits.got == 1:
+            sys.exit("exit")
 
 
 class Stuck(MetricsConsumer):
@@ -234,6 +252,50 @@ def test_a_consumer_that_does_not_begin_gets_nothing(caplog: pytest.LogCaptureFi
     handed_on(Reported(), [DataPoint("count", 1, "words", 3, 0, 10.0)], argument="does not begin")
     assert Keeps.got == []
     assert "it could not begin: ValueError: does not begin" in caplog.text
+
+
+@pytest.mark.parametrize("argument", ["later", "at once"])
+def test_a_consumer_that_exits_is_told_and_collects_nothing(
+    argument: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = Reported()
+    entry = {"class": f"{HERE}:Exits", "argument": argument, "max.retain.metric.tuples": 0}
+    (consumer,) = consumers_of(Reported(registered(**entry)).plan)
+    consumer.begin(running, Hosts(running), None)
+    wait_for(lambda: argument == "later" or "could not begin: SystemExit" in caplog.text)
+    for _ in range(2):
+        consumer.take([DataPoint("count", running.bolts[0], "words", 1, 0, 10.0)])
+    wait_for(lambda: not consumer._waiting)
+    consumer.end()
+    consumer.join(10.0)
+    assert Exits.got >= 2 or argument == "at once"
+    assert "SystemExit: exit" in caplog.text
+
+
+def test_a_consumer_goes_on_if_figures_can_not_be_read_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = Reported()
+    (consumer,) = consumers_of(Reported(registered()).plan)
+    hosts = Hosts(running)
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            msg = "no hosts yet"
+            raise RuntimeError(msg)
+
+    monkeypatch.setattr(hosts, "look", look)
+    consumer.begin(running, hosts, None)
+    consumer.take([DataPoint("count", running.bolts[0], "words", 0, 0, 10.0)])
+    wait_for(lambda: len(looks) == 1)
+    consumer.take([DataPoint("count", running.bolts[0], "words", 1, 0, 10.0)])
+    wait_for(lambda: len(looks) == 2)
+    consumer.end()
+    consumer.join(10.0)
+    assert [values(points)["words"] for _, points in Keeps.got if "words" in values(points)] == [1]
+    assert "RuntimeError: no hosts yet" in caplog.text
 
 
 def test_a_consumer_that_is_stuck_holds_up_nobody() -> None:

@@ -108,6 +108,7 @@ def test_users_metrics_have_labels_whatever_their_names_are() -> None:
         "text": "no number",
         "nothing": None,
         "nan": float("nan"),
+        "larger than any float": 10**400,
     }
     bolt = running.bolts[0]
     points = [DataPoint("count", bolt, name, value, 0, 60.0) for name, value in named.items()]
@@ -119,6 +120,7 @@ def test_users_metrics_have_labels_whatever_their_names_are() -> None:
         "1": 5.0,
         hostile: 1.0,
     }
+    assert ("larger than any float", "") not in found
     assert sum(name == "many" for name, _ in found) == MOST_KEYS
     assert ("text", "") not in found
     assert str(found["nan", ""]) == "nan"
