@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.operations.connections import ACCEPTED_AT_ONCE, LimitedConnection
 from stormspark.operations.page.finished import read_finished
 from stormspark.operations.page.one_page import Links, one_page
 from stormspark.operations.registry import registry_folder
@@ -57,7 +58,8 @@ def serve_page(port: int, files: Sequence[str], *, opens: bool | None) -> int:
         uvicorn.Config(
             one_page(links, finished),
             loop="asyncio",
-            http="h11",
+            http=LimitedConnection,
+            backlog=ACCEPTED_AT_ONCE,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -21,6 +21,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.operations.access import TokenRequired, new_token
 from stormspark.operations.application import app
 from stormspark.operations.client import Client
+from stormspark.operations.connections import ACCEPTED_AT_ONCE, LimitedConnection
 from stormspark.operations.controls import Controls
 from stormspark.operations.facts import Watcher
 from stormspark.operations.operable import Operable, Served
@@ -96,7 +97,8 @@ def _server(application: ASGIApp) -> uvicorn.Server:
         uvicorn.Config(
             application,
             loop="asyncio",
-            http="h11",
+            http=LimitedConnection,
+            backlog=ACCEPTED_AT_ONCE,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -11,10 +11,13 @@ import httpx
 import pytest
 
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.operations import connections
 from stormspark.operations.access import TOKEN
+from stormspark.operations.client import Client
 from stormspark.operations.registry import entry_of
 from stormspark.operations.server import serve
 from tests.unit.operations.test_server import Words, folder, run  # noqa: F401
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -107,3 +110,39 @@ def test_without_a_port_there_is_none(folder: Path) -> None:  # noqa: F811
     assert server is not None
     assert (entry_of("words").url, entry_of("words").token) == (None, None)
     server.close()
+
+
+def test_many_connections_without_a_token_take_few_files(
+    words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes one of the files that the driver may open. The Unix socket answers all the same."""
+    monkeypatch.setattr(connections, "_MOST", 5)
+    url = httpx.URL(entry_of("words").url or "")
+    held = []
+    for _ in range(50):
+        held.append(socket.create_connection((url.host, url.port or 0)))
+        held[-1].sendall(b"GET /api/v1/topology/summary HTTP/1.1\r\n")
+    for one in held:
+        one.settimeout(0.01)
+    wait_for(lambda: sum(is_open(one) for one in held) == 5)
+    assert Client(entry_of("words")).summary()["name"] == "words"
+    for one in held:
+        one.close()
+    wait_for(lambda: summary(auth=("me", "sesame")).status_code == 200)
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE_SECS", 0.05)
+    url = httpx.URL(entry_of("words").url or "")
+    with socket.create_connection((url.host, url.port or 0), timeout=10) as connection:
+        connection.sendall(b"GET /api/v1/topology/summary HTTP/1.1\r\n")
+        assert connection.recv(1) == b""
+
+
+def is_open(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False

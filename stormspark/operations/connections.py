@@ -1,0 +1,50 @@
+"""A connection to the REST API. There is a limit to how many there are, and to how long one waits for its request.
+
+Whoever reaches the port can connect without a token, and each connection takes one of the files that the driver may open: without
+limits, somebody could take them all, and the topology would fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+__all__ = ["ACCEPTED_AT_ONCE", "LimitedConnection"]
+
+#: The server accepts so many connections before it looks at one. Each may be one too many.
+ACCEPTED_AT_ONCE = 50
+
+#: The most connections at once. Pages and commands need a few.
+_MOST = 100
+#: A connection that has begun no request for so long, and has none under way, is closed. In seconds.
+_IDLE_SECS = 20.0
+
+
+class LimitedConnection(H11Protocol):
+    """A connection as uvicorn has them, with these limits. One too many is closed at once."""
+
+    _look: asyncio.TimerHandle | None = None
+    #: The request of the last look.
+    _seen: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        super().connection_made(transport)
+        if len(self.connections) > _MOST:
+            transport.abort()
+        else:
+            self._look = self.loop.call_later(_IDLE_SECS, self._end_if_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def _end_if_idle(self) -> None:
+        seen, self._seen = self._seen, self.cycle
+        if self.cycle is seen and (seen is None or self.cycle.response_complete):
+            self.transport.close()
+        else:
+            self._look = self.loop.call_later(_IDLE_SECS, self._end_if_idle)
