@@ -95,7 +95,12 @@ class BoltTask(CallsHooks):
             )
         elif isinstance(instance, AsyncBolt):
             instance = executor_of(
-                instance, self._host.event_loop, self.call_ended, self.counters.latency, self.follower
+                instance,
+                self._host.event_loop,
+                self.call_ended,
+                self.counters.latency,
+                self.follower,
+                self.by_input,
             )
         if self.state is not None:
             self.state.before(instance)
@@ -304,7 +309,7 @@ class BoltTask(CallsHooks):
                 if self._runner.acks_on_return:
                     counters.acked -= ticks
             if self.by_input is not None:
-                each = took if not self.component.capacity else 0.0
+                each = 0.0 if self.component.capacity else took  # see above
                 self.by_input.add(batch[done : done + step], each, acked=self._runner.acks_on_return)
             size.add(took, step)
             done += step

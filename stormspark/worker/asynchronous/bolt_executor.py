@@ -34,6 +34,7 @@ from stormspark.worker.asynchronous.bolt_collector import (
 from stormspark.worker.asynchronous.bolt_notes import MOST_NOTES, PassesNotes
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
 from stormspark.worker.asynchronous.life import AsyncExecutor, CallOnLoop
+from stormspark.worker.bolts.input_counts import InputCounts
 from stormspark.worker.errors_of_code import contained
 
 __all__ = ["AsyncBoltExecutor"]
@@ -45,8 +46,8 @@ _MOST_READS = 10
 class AsyncBoltExecutor(PassesNotes, Bolt):
     """A bolt that passes its tuples to the user's ``bolt``.
 
-    ``latency`` gets the time of each call, from its start to its end. ``follower`` follows the calls, unless it is None. For the
-    other arguments, see `AsyncExecutor`.
+    ``latency`` and ``by_input``, if there is one, get the time of each call, from its start to its end. ``follower`` follows the
+    calls, unless it is None. For the other arguments, see `AsyncExecutor`.
     """
 
     works_in = "execute"
@@ -58,10 +59,11 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         ended: Callable[[AsyncExecutor, str, Exception | None], None],
         latency: Histogram,
         follower: FollowsCalls | None = None,
+        by_input: InputCounts | None = None,
     ) -> None:
         super().__init__(loop, ended)
         self.bolt = bolt
-        self._latency, self._follower = latency, follower
+        self._latency, self._follower, self._by_input = latency, follower, by_input
         self._capacity, self._ordered = bolt.capacity, bolt.ordered
         self.timeout = bolt.timeout_secs  # a replay under a debugger sets it to None
         # A comment says whether the worker's thread, the loop, or any thread may use an attribute.
@@ -178,6 +180,8 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         if self._ordered:
             self._in_places += self._loop.now() - call.begun
         self._took.append(call.took)
+        if self._by_input is not None:
+            self._by_input.end(call.tup._source, call.took)
         error, tup = call.error, call.tup
         call.error = None  # else the call and the frames of the error's traceback would refer to each other
         if error is TIMED_OUT:  # the tuple has failed already
@@ -211,8 +215,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         of this instance count.
         """
         now = self._loop.now()
-        begun = self._occupied - len(self._new)
-        return now, self.secs_of_ended_calls + max(begun * now - self._begun, 0.0)
+        return now, self.secs_of_ended_calls + max((self._occupied - len(self._new)) * now - self._begun, 0.0)
 
     @property
     def secs_of_ended_calls(self) -> float:

@@ -28,6 +28,8 @@ class InputCounts:
         self.seconds: defaultdict[TupleSource, float] = defaultdict(float)
         self.processed: defaultdict[TupleSource, int] = defaultdict(int)
         self.process_seconds: defaultdict[TupleSource, float] = defaultdict(float)
+        #: The calls that have ended, of an async bolt. Those of other bolts end when they count as executed.
+        self.ended: defaultdict[TupleSource, int] | None = None
 
     def add(self, deliveries: Sequence[Delivery], took: float, *, acked: bool) -> None:
         """Add executed tuples, which took ``took`` seconds each. ``acked`` is whether the return of execute acks a tuple."""
@@ -41,6 +43,13 @@ class InputCounts:
         if acked:
             self.acked[source] += count
 
+    def end(self, source: TupleSource, took: float) -> None:
+        """Add the end of a call of an async bolt."""
+        if self.ended is None:
+            self.ended = defaultdict(int)
+        self.ended[source] += 1
+        self.seconds[source] += took
+
     def read(self) -> dict[tuple[str, str], StreamCounts]:
         """Return the totals of each input, by the component and the stream that it comes from. Ticks are left out (J15)."""
         found: dict[tuple[str, str], StreamCounts] = {}
@@ -52,7 +61,7 @@ class InputCounts:
                 executed=executed,
                 acked=self.acked.get(source, 0),
                 failed=self.failed.get(source, 0),
-                calls=executed,
+                calls=executed if self.ended is None else self.ended.get(source, 0),
                 call_seconds=self.seconds.get(source, 0.0),
                 processed=self.processed.get(source, 0),
                 process_seconds=self.process_seconds.get(source, 0.0),

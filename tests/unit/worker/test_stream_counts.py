@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
+from stormspark import AsyncBolt, BasicBolt, Bolt, Fields, Spout, TopologyBuilder
 from stormspark.errors import FailedException
 from stormspark.metrics import TaskCounters
 from stormspark.metrics.streams import StreamCounts
@@ -97,6 +98,21 @@ class Keeps(Acks):
         self.kept = tup
 
 
+class InCoroutines(AsyncBolt):
+    """Does the same in coroutines, each of which takes a moment."""
+
+    async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        pass
+
+    async def execute(self, tup: Any) -> None:
+        await asyncio.sleep(0.01)
+        if tup.source_stream == "rare" and tup[0] == 4:
+            raise FailedException
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        pass
+
+
 def counted(bolt: Any, workers: int = 1) -> tuple[Rig, dict[str, list[TaskCounters]]]:
     builder = TopologyBuilder()
     builder.set_spout("letters", Letters())
@@ -121,6 +137,19 @@ def test_a_bolt_that_reads_several_streams_counts_each(bolt: Any, workers: int) 
     assert (common.executed, common.acked, common.failed, common.calls) == (8, 8, 0, 8)
     assert (rare.executed, rare.acked, rare.failed, rare.calls) == (2, 1, 1, 2)
     assert (total.executed, total.acked, total.failed) == (10, 9, 1)
+
+
+def test_the_calls_of_an_async_bolt_count_with_their_time() -> None:
+    _, counts = counted(InCoroutines())
+    for one in counts["both"]:
+        inputs = one.inputs.values()
+        assert one.latency.count == one.executed == sum(each.executed for each in inputs)
+        assert sum(each.calls for each in inputs) == one.latency.count
+        assert sum(each.call_seconds for each in inputs) == pytest.approx(one.latency.seconds)
+        assert one.latency.seconds > 0
+        assert (one.acked, one.failed) == tuple(
+            sum(getattr(each, name) for each in inputs) for name in ("acked", "failed")
+        )
 
 
 def test_a_spout_counts_how_the_trees_of_each_stream_ended() -> None:
