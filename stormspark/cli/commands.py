@@ -14,11 +14,12 @@ from stormspark import __version__
 from stormspark.cli.background import handed_over
 from stormspark.cli.environment_archive import EnvironmentArchive, environment_archive
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.operating_commands import COMMANDS, SPELLINGS
+from stormspark.cli.operating_commands import COMMANDS, SPELLINGS, wait_option
 from stormspark.cli.reach import Reach, reaches, reaches_all
 from stormspark.cli.refusing import assignments as _assignments
 from stormspark.cli.refusing import refusing as _refusing
 from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
+from stormspark.cli.short_help import shorten
 from stormspark.cli.spark_options import (
     SparkOptions,
     brings_jars,
@@ -580,6 +581,7 @@ def _last(things: str, least: int, none: str = "") -> Callable[[Callable[..., No
             "most",
             type=click.IntRange(min=least),
             default=20,
+            metavar="N",
             show_default=True,
             help=f"List at most this many {things}{none}.",
         )
@@ -629,6 +631,7 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
+    metavar="N",
     help="List at most this many trees, the oldest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -666,6 +669,7 @@ def pending(
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
+    metavar="N",
     help="Show at most this many keys; 0 means all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one key per line.")
@@ -696,6 +700,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
+    metavar="N",
     help="Show at most this many inputs; 0 means all.",
 )
 @click.option(
@@ -921,13 +926,7 @@ def list_topologies(reach: Reach, as_json: bool) -> None:
 
 @main.command()
 @reaches
-@click.option(
-    "-w",
-    "--wait",
-    type=click.FloatRange(min=0),
-    metavar="SECS",
-    help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
-)
+@wait_option
 @_prints_json
 @_refusing
 def kill(reach: Reach, wait: float | None, as_json: bool) -> None:
@@ -1016,6 +1015,7 @@ def ui(files: tuple[str, ...], port: int, opens: bool | None) -> None:
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
+    metavar="N",
     help="How many lines of each file.",
 )
 @_refusing
@@ -1028,6 +1028,7 @@ def tail(name: str, task: str | None, follow: bool, lines: int) -> None:
 
 for _command in COMMANDS:
     main.add_command(_command)
+shorten(main.commands)
 
 
 class _Planning:

@@ -9,9 +9,19 @@ import click
 from stormspark.cli.reach import Reach, complete_names, reaches
 from stormspark.cli.refusing import refusing
 
-__all__ = ["COMMANDS", "SPELLINGS"]
+__all__ = ["COMMANDS", "SPELLINGS", "wait_option"]
 
 _prints_json = click.option("--json", "as_json", is_flag=True, help="Print the answer of the REST API.")
+#: The wait of ``kill`` and ``rebalance``. The second spelling is that of Storm's documents.
+wait_option = click.option(
+    "-w",
+    "--wait",
+    "--wait-time-secs",
+    "wait",
+    type=click.FloatRange(min=0),
+    metavar="SECS",
+    help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
+)
 
 
 @click.command()
@@ -82,7 +92,12 @@ def slot_usage(reach: Reach, as_json: bool) -> None:
     metavar="SECS",
     help="How often a line is printed.",
 )
-@click.option("-m", "--component", metavar="COMPONENT", help="The component. Without one, all are listed.")
+@click.option(
+    "-m",
+    "--component",
+    metavar="COMPONENT",
+    help="The component. Without it, the command prints the names of all components, and ends.",
+)
 @click.option(
     "-s",
     "--stream",
@@ -163,14 +178,7 @@ def _executors(context: click.Context, option: click.Parameter, given: tuple[str
 
 @click.command()
 @reaches
-@click.option(
-    "-w",
-    "--wait-time-secs",
-    "wait",
-    type=click.FloatRange(min=0),
-    metavar="SECS",
-    help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
-)
+@wait_option
 @click.option(
     "-n",
     "--num-workers",
@@ -203,7 +211,7 @@ def rebalance(
     action = "rebalance/default" if wait is None else f"rebalance/{wait:g}"
     options: dict[str, Any] = {"executors": executors} | ({} if workers is None else {"numWorkers": workers})
     after = "its message timeout" if wait is None else f"{wait:g} s"
-    done = f"{{}} is rebalanced, and gets its new workers after {after}"
+    done = f"{{}} is REBALANCING: its workers start anew after {after}"
     _exit(ask(reach, action, done, as_json=as_json, body={"rebalanceOptions": options}))
 
 
@@ -249,7 +257,11 @@ def log_level(reach: Reach, levels: list[tuple[str, Any]], removed: tuple[str, .
 @reaches
 @click.argument("component", required=False)
 @click.option(
-    "--on", "percentage", type=click.FloatRange(0, 100), help="Log this percentage of what is emitted."
+    "--on",
+    "percentage",
+    type=click.FloatRange(0, 100),
+    metavar="PCT",
+    help="Log this percentage of what is emitted.",
 )
 @click.option("--off", is_flag=True, help="Log no more.")
 @_prints_json
@@ -274,6 +286,7 @@ def debug(reach: Reach, component: str | None, percentage: float | None, off: bo
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
+    metavar="N",
     help="How many events of each worker.",
 )
 @refusing

@@ -274,7 +274,7 @@ def test_a_command_rebalances(words: Words) -> None:  # J1, J3
     code, said = run("rebalance", "words", "-w", "0", "-n", "3", "-e", "count=5", "-e", "lines=1")
     assert (code, said) == (
         0,
-        f"{words.storm_id} is rebalanced, and gets its new workers after 0 s\n",
+        f"{words.storm_id} is REBALANCING: its workers start anew after 0 s\n",
     )
     wait_for(lambda: "activate" in words.told)
     assert words.told == ["deactivate", "lay out 3", "activate"]
