@@ -11,7 +11,7 @@ from typing import Any
 
 from stormspark.cli.reach import Reach
 from stormspark.errors import TopologyNotAliveError
-from stormspark.likely_names import nearest
+from stormspark.likely_names import nearest, no_component
 from stormspark.operations.client import Driver
 
 __all__ = ["monitor"]
@@ -41,12 +41,8 @@ def monitor(
         return 0
     streams = _of(answer, component)["streams"]
     if stream not in streams:
-        of = (
-            f"the streams of {component!r} are {', '.join(streams)}"
-            if streams
-            else f"{component!r} emits nothing"
-        )
-        msg = f"stream: {stream} not found{nearest(stream, streams)}; {of}"
+        of = f"it has {', '.join(map(repr, streams))}" if streams else "it emits nothing"
+        msg = f"component {component!r} has no stream {stream!r}{nearest(stream, streams) or f'; {of}'}"
         raise TopologyNotAliveError(msg)
     if not as_json:
         sys.stdout.write(
@@ -110,8 +106,7 @@ def _print_lines(
 def _of(answer: dict[str, Any], component: str) -> dict[str, Any]:
     components: dict[str, dict[str, Any]] = answer["components"]
     if component not in components:
-        msg = f"component: {component} not found{nearest(component, components)}; there are {', '.join(components)}"
-        raise TopologyNotAliveError(msg)
+        raise TopologyNotAliveError(no_component(answer["name"], component, components))
     return components[component]
 
 

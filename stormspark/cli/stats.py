@@ -15,7 +15,7 @@ from rich.text import Text
 from stormspark.cli.output import wide_enough
 from stormspark.cli.reach import Reach
 from stormspark.errors import TopologyNotAliveError
-from stormspark.likely_names import nearest
+from stormspark.likely_names import no_component
 from stormspark.ui.printable import printable
 
 __all__ = ["print_slots", "print_stats", "print_workers"]
@@ -58,8 +58,7 @@ def print_stats(reach: Reach, component: str | None, window: str, *, as_json: bo
     if component is not None:
         names = [one.get("spoutId") or one.get("boltId") for one in (*spouts, *bolts)]
         if component not in names:
-            msg = f"there is no component {component!r}{nearest(component, names)}; there are {', '.join(names)}"
-            raise TopologyNotAliveError(msg)
+            raise TopologyNotAliveError(no_component(page["name"], component, names))
         spouts = [one for one in spouts if one["spoutId"] == component]
         bolts = [one for one in bolts if one["boltId"] == component]
     if as_json:
@@ -80,7 +79,8 @@ def print_stats(reach: Reach, component: str | None, window: str, *, as_json: bo
         if error := str(one.get("lastError") or "").strip():
             name = one.get("spoutId") or one.get("boltId")
             first = printable(error.splitlines()[0])
-            console.print(Text(f"{name}: {first} (stormspark errors {page['name']} {name})"), soft_wrap=True)
+            more = f"`stormspark errors {page['name']} {name}` shows more"
+            console.print(Text(f"last error of {name}: {first}; {more}"), soft_wrap=True)
     return 0
 
 

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from stormspark.driver.error_log import TaskError
 from stormspark.errors import StatusError
+from stormspark.likely_names import no_component
 from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations.answers import Answer
 from stormspark.operations.bodies import json_body
@@ -144,4 +145,4 @@ def _name_of_task(facts: Facts, error: TaskError) -> str:
 
 
 def _no_component(facts: Facts, component: str) -> str:
-    return f"there is no component {component[:80]!r} in {facts.plan.topology!r}, but {', '.join(facts.plan.components)}"
+    return no_component(facts.plan.topology, component[:80], facts.plan.components)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from stormspark.likely_names import nearest
+from stormspark.likely_names import no_component
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations import heron_api
 from stormspark.operations.answers import Answer
@@ -199,8 +199,7 @@ def _iterated(
 def _component(facts: Facts, name: str) -> ComponentPlan:
     found = facts.plan.components.get(name)
     if found is None:
-        hint = nearest(name, facts.plan.components)
-        raise HTTPException(404, f"topology {facts.plan.topology!r} has no component {name!r}{hint}")
+        raise HTTPException(404, no_component(facts.plan.topology, name, facts.plan.components))
     return found
 
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stormspark.likely_names import nearest
+from stormspark.likely_names import no_component
 from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations import storm_cluster, storm_graph
 from stormspark.operations.answers import Answer
@@ -158,5 +158,4 @@ def component_of(facts: Facts, request: Request) -> str:
     for name in (asked, unquote_plus(_DEBUG.sub("", encoded))):
         if name in components or name in SYSTEM_COMPONENTS:
             return name
-    hint = nearest(asked, components) or f"; it has {', '.join(map(repr, components))}"
-    raise HTTPException(404, f"topology {facts.plan.topology!r} has no component {asked!r}{hint}")
+    raise HTTPException(404, no_component(facts.plan.topology, asked, components))

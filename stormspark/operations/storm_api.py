@@ -19,6 +19,7 @@ from stormspark.metrics.windows import ALL_TIME, WINDOWS
 from stormspark.operations.facts import Facts, WorkerPlace
 from stormspark.operations.status import Action
 from stormspark.plan.physical import ComponentPlan
+from stormspark.ui.log_lines import TRACEBACK, one_line_of
 
 __all__ = [
     "FIRST_PORT",
@@ -235,7 +236,8 @@ def last_error(facts: Facts, component: str) -> dict[str, Any]:
         return {"lastError": "", "errorHost": "", "errorWorkerLogLink": "", **nothing}
     last: TaskError = errors[0]
     return {
-        "lastError": last.text[:_ERROR_LETTERS],
+        # The exception is in the last line of a traceback, which would be cut off.
+        "lastError": (one_line_of(last.text) if TRACEBACK in last.text else last.text)[:_ERROR_LETTERS],
         "errorHost": facts.place(last.worker).host,
         "errorPort": FIRST_PORT + last.worker,
         "errorWorkerLogLink": "",

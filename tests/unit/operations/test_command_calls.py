@@ -73,7 +73,10 @@ def test_an_error_of_a_task_that_a_rebalance_has_removed(words: Words) -> None:
 def test_errors_of_what_is_not_there(words: Words) -> None:
     assert run("errors", "words")[1] == f"{words.storm_id} has reported no errors\n"
     code, said = run("errors", "words", "no/such?component=count")
-    assert (code, "there is no component 'no/such?component=count'" in said) == (2, True)
+    assert (
+        code,
+        "topology 'words' has no component 'no/such?component=count'; it has 'lines', 'count'" in said,
+    ) == (2, True)
     assert run("errors", "wrods") == (
         2,
         "Error: this user runs no topology 'wrods' on this host; did you mean 'words'?\n",
@@ -92,8 +95,14 @@ def test_a_monitor_prints_the_lines_of_storm(words: Words) -> None:
 
 def test_a_monitor_without_a_component_lists_them(words: Words) -> None:
     assert "Please use -m to specify one component" in run("monitor", "words")[1]
-    assert "component: line not found; did you mean 'lines'?" in run("monitor", "words", "-m", "line")[1]
-    assert "stream: other not found" in run("monitor", "words", "-m", "lines", "-s", "other")[1]
+    assert (
+        "topology 'words' has no component 'line'; did you mean 'lines'?"
+        in run("monitor", "words", "-m", "line")[1]
+    )
+    assert (
+        "component 'lines' has no stream 'other'; it has 'default'"
+        in run("monitor", "words", "-m", "lines", "-s", "other")[1]
+    )
 
 
 def test_a_monitor_ends_at_ctrl_c(words: Words) -> None:
@@ -251,11 +260,12 @@ def test_the_figures_of_a_topology_and_of_a_component(words: Words) -> None:
     assert code == 0
     assert "words: ACTIVE, up" in said
     assert "1,234" in said
-    assert (
-        "count: /app/words.py:7: Traceback (most recent call last): (stormspark errors words count)" in said
-    )
+    error = r"/app/words.py:7: ValueError: no \x1b[31mword"
+    assert f"last error of count: {error}; `stormspark errors words count` shows more" in said
     assert json.loads(run("stats", "words", "lines", "--json", "--window", "600")[1])["spoutId"] == "lines"
-    assert "there is no component 'line'; did you mean 'lines'?" in run("stats", "words", "line")[1]
+    assert (
+        "topology 'words' has no component 'line'; did you mean 'lines'?" in run("stats", "words", "line")[1]
+    )
     assert run("status", "words")[0] == 2
 
 
