@@ -21,6 +21,8 @@ __all__ = ["ask", "print_list", "say"]
 
 #: The state of a topology whose driver is gone; Storm has no such state.
 _DEAD = "DEAD"
+#: What stands there for a driver that lives and does not answer.
+_SILENT = "no answer"
 #: The columns of ``storm list``, and where they are in the REST API.
 _COLUMNS = {
     "name": "name",
@@ -53,7 +55,7 @@ def print_list(reach: Reach, *, as_json: bool) -> int:
     for one in found:
         if one["status"] == _DEAD:
             console.print(Text(one["reason"]), soft_wrap=True)
-        if one.get("url"):
+        if one.get("url") and one["status"] not in (_DEAD, _SILENT):
             console.print(Text(f"{one['name']} answers at {one['url']}"), soft_wrap=True)
     return 0
 
@@ -61,9 +63,21 @@ def print_list(reach: Reach, *, as_json: bool) -> int:
 def _summaries() -> Iterator[dict[str, Any]]:
     for entry in entries():
         try:
-            yield {**Client(entry).summary(), "url": entry.url}
+            found = Client(entry).summary()
         except TopologyNotAliveError as error:
-            yield _of_dead(entry) if not entry.lives else _of_silent(entry, str(error))
+            found = _of_dead(entry) if not entry.lives else _of_silent(entry, str(error))
+        yield {**found, **_place_of(entry)}
+
+
+def _place_of(entry: Entry) -> dict[str, Any]:
+    """Return what a program needs to reach a driver, or to look at what it has left. Storm has none of this."""
+    return {
+        "url": entry.url,
+        "socket": entry.socket,
+        "pid": entry.pid,
+        "logs": entry.log_folder,
+        "checkpoint": entry.checkpoint,
+    }
 
 
 def _of_dead(entry: Entry) -> dict[str, Any]:
@@ -76,7 +90,7 @@ def _of_dead(entry: Entry) -> dict[str, Any]:
 
 
 def _of_silent(entry: Entry, reason: str) -> dict[str, Any]:
-    return {"id": entry.id, "name": entry.topology, "status": "no answer", "reason": reason}
+    return {"id": entry.id, "name": entry.topology, "status": _SILENT, "reason": reason}
 
 
 def ask(reach: Reach, action: str, done: str, *, as_json: bool, body: object = None) -> int:

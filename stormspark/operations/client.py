@@ -8,6 +8,7 @@ import httpx
 
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.likely_names import nearest
+from stormspark.operations.access import TOKEN
 from stormspark.operations.registry import Entry
 
 __all__ = ["Client", "Driver", "UrlClient"]
@@ -116,6 +117,13 @@ class UrlClient(Driver):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             msg = f"nobody answers at {self._url}: {str(error) or type(error).__name__}"
             raise TopologyNotAliveError(msg) from error
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            was = "takes another token" if self._token else "wants a token"
+            msg = (
+                f"{self._url} {was}: set {TOKEN} to that of the driver. If the driver has a random one, it is in the file with "
+                f"the ending .json beside its socket, in the driver's user's folder stormspark-UID in /tmp"
+            )
+            raise StatusError(msg)
         if answer.is_redirect:
             self._is_no_api(f"leads to {answer.headers.get('location', 'another place')}: give that one")
         return answer.status_code, _object_of(answer, self._url)

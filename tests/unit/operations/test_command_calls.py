@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -236,7 +237,8 @@ def test_by_url_and_token(words: Words, monkeypatch: pytest.MonkeyPatch) -> None
     )
     assert run("kill", "other", "--url", entry.url)[0] == 2
     assert words.told == ["deactivate"]
-    assert run("activate", "--url", entry.url, "--token", "wrong")[0] == 2
+    code, said = run("activate", "--url", entry.url, "--token", "wrong")
+    assert (code, "takes another token: set STORMSPARK_UI_TOKEN to that of the driver" in said) == (2, True)
     assert "is no URL of a driver" in run("list", "--url", "words:80")[1]
     assert "nobody answers" in run("list", "--url", "http://127.0.0.1:1")[1]
     assert run("kill")[0] == 2
@@ -245,6 +247,14 @@ def test_by_url_and_token(words: Words, monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_figures_do_nothing_to_a_terminal(words: Words) -> None:
     words.reported = {"count": (TaskError(100.0, "count", 99, 0, "no \x1b[31mword"),)}
     assert r"count: no \x1b[31mword (" in run("stats", "words")[1]
+
+
+def test_a_program_hears_where_the_driver_is(words: Words) -> None:
+    entry = entry_of("words")
+    (found,) = json.loads(run("list", "--json")[1])["topologies"]
+    assert found["id"] == words.storm_id
+    assert (found["socket"], found["pid"], found["url"]) == (entry.socket, os.getpid(), entry.url)
+    assert (found["logs"], found["checkpoint"]) == (entry.log_folder, entry.checkpoint)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
