@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -240,13 +241,15 @@ def test_by_url_and_token(words: Words, monkeypatch: pytest.MonkeyPatch) -> None
     code, said = run("activate", "--url", entry.url, "--token", "wrong")
     assert (code, "takes another token: set STORMSPARK_UI_TOKEN to that of the driver" in said) == (2, True)
     assert "is no URL of a driver" in run("list", "--url", "words:80")[1]
-    assert "nobody answers" in run("list", "--url", "http://127.0.0.1:1")[1]
+    with socket.socket() as silent:  # it is bound, and listens to nobody
+        silent.bind(("127.0.0.1", 0))
+        assert "nobody answers" in run("list", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}")[1]
     assert run("kill")[0] == 2
 
 
 def test_the_figures_do_nothing_to_a_terminal(words: Words) -> None:
     words.reported = {"count": (TaskError(100.0, "count", 99, 0, "no \x1b[31mword"),)}
-    assert r"count: no \x1b[31mword (" in run("stats", "words")[1]
+    assert r"count: no \x1b[31mword;" in run("stats", "words")[1]
 
 
 def test_a_program_hears_where_the_driver_is(words: Words) -> None:
