@@ -101,7 +101,7 @@ class Tally:
         }
         with self._lock:
             for worker in list(self._counters):
-                self._end_incarnation(worker)
+                self._end_incarnation(worker, in_order=True)
             self._counters, self._living, self._backlogs = {}, {}, {}
             self._past = {now_at[task]: counted for task, counted in self._past.items()}
             self._metrics = {
@@ -164,8 +164,11 @@ class Tally:
         if report.data_points and self.on_points is not None:
             self.on_points(report.data_points)
 
-    def _end_incarnation(self, worker: int) -> None:
-        """Keep the totals of a worker whose process has ended. What was under way in it is no more."""
+    def _end_incarnation(self, worker: int, *, in_order: bool = False) -> None:
+        """Keep the totals of a worker whose process has ended. What was under way in it is no more.
+
+        Rows that a worker could not write before it died come again. Those of a worker that has ended ``in_order`` do not.
+        """
         for task, counted in self._counters[worker].items():
             ended = replace(
                 counted,
@@ -175,7 +178,7 @@ class Tally:
                 calls_under_way=0,
                 waiting_calls=0,
                 down=0,
-                unwritten=0,
+                unwritten=counted.unwritten if in_order else 0,
             )
             self._past.setdefault(task, TaskCounters()).merge(ended)
 

@@ -24,6 +24,9 @@ from stormspark.plan.tasks import Size, enter_tasks
 
 __all__ = ["rebalanced"]
 
+#: A slip of the finger must not use up the driver's memory. Each task needs some of it, and a place in each report.
+_MOST_EXECUTORS = 100_000
+
 
 def rebalanced(
     plan: PhysicalPlan, *, workers: int | None = None, executors: Mapping[str, int] | None = None
@@ -93,7 +96,9 @@ def _problems(plan: PhysicalPlan, workers: int | None, executors: Mapping[str, i
         if name in plan.components
     )
     most = plan.settings.executors_allowed
-    if most is not None and total > most:
+    if total > _MOST_EXECUTORS:
+        yield f"there would be {total} executors, but {_MOST_EXECUTORS:,} are the most that a rebalance makes"
+    elif most is not None and total > most:
         yield f"there would be {total} executors, but only {most} are allowed (nimbus.executors.perTopology)"
     most = plan.settings.workers_allowed
     if workers is not None and most is not None and workers > most:

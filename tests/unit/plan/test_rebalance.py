@@ -76,6 +76,7 @@ def test_there_may_be_more_tasks_than_before() -> None:  # W16
     [
         (None, {"cont": 2}, {}, "there is no component 'cont'; did you mean 'count'?"),
         (None, {"count": 0}, {}, "the number of executors of 'count' must be positive, got 0"),
+        (None, {"count": 10**9}, {}, "but 100,000 are the most that a rebalance makes"),
         (0, {}, {}, "the number of workers must be positive, got 0"),
         (9, {}, {}, "9 workers are asked for, but there are only 6 executors"),
         (3, {}, {"nimbus.slots.perTopology": 2}, "only 2 are allowed (nimbus.slots.perTopology)"),
