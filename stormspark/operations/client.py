@@ -75,8 +75,11 @@ class Client(Driver):
         except httpx.ConnectError as error:
             msg = f"{driver} takes no commands: {error}"
             raise TopologyNotAliveError(msg) from error
-        except httpx.HTTPError as error:
+        except httpx.TimeoutException as error:
             msg = f"{driver} has not answered within {_TIMEOUT_SECS:g} s ({error})"
+            raise TopologyNotAliveError(msg) from error
+        except httpx.HTTPError as error:
+            msg = f"{driver} has ended in the middle of the call, or is about to: {error}"
             raise TopologyNotAliveError(msg) from error
         return answer.status_code, _object_of(answer, driver)
 
