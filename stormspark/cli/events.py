@@ -25,9 +25,9 @@ def debug(reach: Reach, component: str | None, percentage: float | None, *, as_j
     Returns the exit code. Raises the errors of `ask`.
     """
     of_component = "" if component is None else f"component/{quote(component, safe='')}/"
-    what = component or "everything"
     if percentage is None:
-        return ask(reach, f"{of_component}debug/disable/0", f"{{}} logs no events of {what}", as_json=as_json)
+        done = "{} logs no events" + (f" of {component}" if component else "")
+        return ask(reach, f"{of_component}debug/disable/0", done, as_json=as_json)
     return ask(
         reach,
         f"{of_component}debug/enable/{percentage:g}",

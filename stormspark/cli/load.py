@@ -83,6 +83,12 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     only = _only_flux_file(target.file) if options.name is None else None
     if only is not None:
         target = Target(only, DEFAULT_NAME)
+    if options.name is not None and target.file.is_file():
+        msg = (
+            f"{target.file} is a file, and --name {options.name!r} names a topology in the folder of a streamparse project: "
+            f"give that folder, or leave --name out"
+        )
+        raise TopologyNotFoundError(msg)
     if target.file.is_dir() or options.name is not None:
         from stormspark.compat.streamparse.project import topology_file
 

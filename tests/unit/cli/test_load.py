@@ -297,3 +297,12 @@ def test_a_folder_with_several_topologies_names_them(tmp_path):
     (tmp_path / "helpers.py").write_text("import json")
     named = ", ".join(str(tmp_path / name) for name in ("others.yaml", "words.yaml", "numbers.py"))
     assert refused(str(tmp_path)) == f"{tmp_path} is a folder; name a file in it: {named}"
+
+
+def test_the_name_of_a_topology_in_a_project_is_not_for_a_file(tmp_path):
+    file = tmp_path / "numbers.py"
+    file.write_text(textwrap.dedent(TOPOLOGY))
+    with pytest.raises(
+        TopologyNotFoundError, match="is a file, and --name 'words' names a topology in the folder of"
+    ):
+        load_topology(str(file), FrontEndOptions(name="words"))

@@ -60,7 +60,7 @@ def test_commands(words: tuple[Words, httpx.Client], tmp_path: Path) -> None:
     code, said = run("debug", "words", "the lines/1", "--on", "5")
     assert (code, "logs 5 % of what the lines/1 emits" in said) == (0, True)
     assert running.sampling.sampled == {"the lines/1": 5.0}
-    assert run("debug", "words", "--off")[0] == 0
+    assert run("debug", "words", "--off") == (0, f"{running.storm_id} logs no events\n")
     assert running.sampling.sampled == {}
     for wrong in ([], ["--on", "5", "--off"], ["--on", "500"], ["nothing", "--on", "5"]):
         assert run("debug", "words", *wrong)[0] == 2, wrong
