@@ -917,7 +917,8 @@ _prints_json = click.option("--json", "as_json", is_flag=True, help="Print the a
 def list_topologies(reach: Reach, as_json: bool) -> None:
     """List the topologies that this user runs on this host: state, tasks, workers, uptime, id.
 
-    A topology whose driver was killed with SIGKILL is listed as DEAD, until one of the same name starts.
+    A topology whose driver was killed with SIGKILL is listed as DEAD for a week, or until one of the same name starts, or until
+    `stormspark kill` takes it off the list.
     """
     from stormspark.cli.operate import print_list
 

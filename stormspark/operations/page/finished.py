@@ -62,13 +62,19 @@ class Finished:
         return answers[call]
 
 
+#: What to do about a file that is something else.
+_EXPECTED = "give a file that `stormspark run --json FILE` has written, or that a page has saved"
+
+
 def read_finished(file: str | Path) -> Finished:
     """Read a file that ``stormspark run --json`` or the page has written. Raises `UnreadablePageError`."""
     try:
         document = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        msg = f"{file} can't be read: {reason}"
+    except OSError as error:
+        msg = f"{file} can't be read: {error.strerror}"
+        raise UnreadablePageError(msg) from error
+    except ValueError as error:
+        msg = f"{file} is no JSON ({error}): {_EXPECTED}"
         raise UnreadablePageError(msg) from error
     try:
         if "stormspark_page" in document:
@@ -83,10 +89,7 @@ def read_finished(file: str | Path) -> Finished:
             return Finished(saved, document["history"], document["errors"])
         return Finished(_snapshot(document, str(file)), {"at": []}, _errors(document))
     except (KeyError, TypeError, AttributeError) as error:
-        msg = (
-            f"{file} is no summary of a run ({type(error).__name__}: {error}): give a file that `stormspark run --json FILE` has "
-            f"written, or that a page has saved"
-        )
+        msg = f"{file} is no summary of a run ({type(error).__name__}: {error}): {_EXPECTED}"
         raise UnreadablePageError(msg) from error
 
 

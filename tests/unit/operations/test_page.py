@@ -396,7 +396,7 @@ def test_a_page_that_was_saved_is_shown(driver: httpx.Client, words: Words, tmp_
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "can't be read"),
+        ("", r"is no JSON \(.*\): give a file that `stormspark run --json FILE` has written"),
         ("[]", "is no summary of a run"),
         ("{}", "is no summary of a run"),
         ('{"topology": "x", "components": 3}', "is no summary of a run"),
