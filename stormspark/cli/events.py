@@ -25,7 +25,7 @@ def debug(reach: Reach, component: str | None, percentage: float | None, *, as_j
     Returns the exit code. Raises the errors of `ask`.
     """
     of_component = "" if component is None else f"component/{quote(component, safe='')}/"
-    if percentage is None:
+    if not percentage:
         done = "{} logs no events" + (f" of {component}" if component else "")
         return ask(reach, f"{of_component}debug/disable/0", done, as_json=as_json)
     return ask(

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from stormspark.cli.output import wide_enough
 from stormspark.errors import TopologyNotAliveError, UnsupportedEnvironmentError
-from stormspark.operations.registry import entry_of
+from stormspark.operations.registry import entries, entry_of
 from stormspark.private_files import check_private, default_log_folder
 from stormspark.worker.host.task_logs import file_name
 
@@ -28,13 +28,15 @@ _MOST_TASKS = 10_000
 def log_folder(name: str) -> Path:
     """Return the folder with the logs of a topology that runs, or that has ended and had the default folder.
 
-    Raises `TopologyNotAliveError` if there is none, and `UnsupportedEnvironmentError` if it may belong to somebody else.
+    Raises `TopologyNotAliveError` if there is none or if several topologies have that name, and `UnsupportedEnvironmentError` if
+    it may belong to somebody else.
     """
     try:
         found = entry_of(name).log_folder
     except TopologyNotAliveError:
         ended = default_log_folder() / name
-        if os.sep in name or not ended.is_dir():
+        several_run = any(one.topology == name for one in entries())
+        if several_run or os.sep in name or not ended.is_dir():
             raise
         found = str(ended)
     if found is None:

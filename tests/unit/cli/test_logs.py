@@ -83,3 +83,11 @@ def test_the_last_lines_are_shown(folder: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "last of count[1]\n"
+
+
+def test_two_topologies_of_one_name_are_told_apart_by_their_ids(folder: Path) -> None:
+    for number in (1, 2):
+        Registration("words").enter(f"words-{number}-1", "local", time.time(), None, str(folder))
+    code, said = run("tail", "words")
+    assert (code, "say which one by its id, one of words-1-1, words-2-1" in said) == (2, True)
+    assert run("logs", "words-2-1")[0] == 0
