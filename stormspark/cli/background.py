@@ -183,7 +183,8 @@ def supervised(
                 else f"ended with exit code {code}"
             )
             click.echo(
-                f"the driver {died}: it is started again in {wait:g} s, for the {failures}. time in a row",
+                f"the driver {died}: it is started again in {wait:g} s (deaths in a row: {failures}; "
+                f"`kill {os.getpid()}` ends this)",
                 err=True,
             )
             until = clock() + wait
