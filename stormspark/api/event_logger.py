@@ -21,8 +21,8 @@ class EventInfo(NamedTuple):
 
     As a string it is the line that Storm's ``FileBasedEventLogger`` writes: time, component, task, message id and values.
 
-    >>> str(EventInfo(0.0, "split", 7, None, ("a", 1)))[-17:]
-    '1970,split,7,,[a, 1]'[-17:]
+    >>> str(EventInfo(0.0, "split", 7, None, ("a", 1)))[-16:]
+    ',split,7,,[a, 1]'
     """
 
     at: float
@@ -33,9 +33,17 @@ class EventInfo(NamedTuple):
 
     def __str__(self) -> str:
         when = time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(self.at))
-        message_id = "" if self.message_id is None else self.message_id
-        values = ", ".join(map(str, self.values))
+        message_id = "" if self.message_id is None else _text(self.message_id)
+        values = ", ".join(map(_text, self.values))
         return f"{when},{self.component},{self.task},{message_id},[{values}]".translate(_BREAKS)
+
+
+def _text(value: object) -> str:
+    """Return a value as a string. One that has none, such as a number of 5,000 digits, must not end the log for all others."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__}: str raised {type(error).__name__}>"
 
 
 class EventLogger(ABC):

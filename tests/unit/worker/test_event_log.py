@@ -130,10 +130,12 @@ def test_it_writes_the_file_that_storm_writes(tmp_path: Path) -> None:
     at = time.mktime((2026, 11, 28, 13, 35, 41, 0, 0, 0))
     logger.log(EventInfo(at, "split", 10, None, ("a",)))
     logger.log(EventInfo(at, "lines", 7, "s24550", ("x\ny", 1)))
+    logger.log(EventInfo(at, "lines", 7, None, (10**5000, 2)))
     logger.close()
     zone = time.strftime("%Z", time.localtime(at))
     assert (tmp_path / "worker-0" / "events.log").read_text().splitlines() == [
         f"Sat Nov 28 13:35:41 {zone} 2026,split,10,,[a]",
         f"Sat Nov 28 13:35:41 {zone} 2026,lines,7,s24550,[x\\ny, 1]",
+        f"Sat Nov 28 13:35:41 {zone} 2026,lines,7,,[<int: str raised ValueError>, 2]",
     ]
     assert (tmp_path / "worker-0" / "events.log").stat().st_mode & 0o777 == 0o600
