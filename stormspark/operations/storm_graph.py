@@ -118,7 +118,7 @@ def _identifier(stream: str) -> str:
     """Return a name for a stream that is also an identifier of HTML. Different streams have different ones.
 
     >>> _identifier("a<b>"), _identifier("__late")
-    ('a_b_38011170', 's__late171442839')
+    ('a_b_54395198', 's__late138084965')
     """
     safe = re.sub(r"[^A-Za-z_.-]", "_", stream)
     first = "" if stream[:1].isascii() and stream[:1].isalpha() else "s"
