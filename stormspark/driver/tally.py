@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from stormspark.backpressure import Pressure
 from stormspark.driver.batch_counts import BatchCounts, Totals
+from stormspark.driver.commit_log import CommitLog, Commits
 from stormspark.driver.error_log import ErrorLog, TaskError
 from stormspark.metrics import DataPoint, Durations, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.metrics.sums import Sums, sums_of
@@ -58,6 +59,7 @@ class Tally:
         self._batch_times = Histogram()
         self._phases: dict[str, Histogram] = {}
         self._began = clock()
+        self._commit_log = CommitLog(self._began)
         self._ended: float | None = None
         #: When the last reports came; None before the first ones. A report says how many calls were under way since then.
         self._reported_at: float | None = None
@@ -225,11 +227,34 @@ class Tally:
             )
             self._before_stop = executed, self._reported_at - self._began
 
-    def add_taken_back(self, reason: str) -> None:
+    def add_commit(self, batch: int, rounds: int) -> None:
+        """Add a transaction that was committed after so many rounds. The reports of all its rounds have been added."""
+        with self._lock:
+            counted = {"spout": 0, "bolt": 0}
+            for counters in (self._past, *self._counters.values()):
+                for task, one in counters.items():
+                    kind = self._plan.components[self._plan.tasks[task].component].kind
+                    counted[kind] += one.emitted if kind == "spout" else one.executed
+            self._commit_log.commit(
+                batch,
+                rounds,
+                emitted=counted["spout"],
+                executed=counted["bolt"],
+                now=self._clock(),
+                at=self._wall_clock(),
+            )
+
+    def add_taken_back(self, reason: str, batch: int) -> None:
         """Add an attempt at a transaction that was taken back, so that its batch runs again."""
         with self._lock:
             self._taken_back += 1
             self._last_taken_back = reason
+            self._commit_log.take_back(batch, reason, at=self._wall_clock())
+
+    def commits(self) -> Commits:
+        """Return the last commits of transactions, and the last attempts that were taken back."""
+        with self._lock:
+            return self._commit_log.commits()
 
     def add_not_returned(self, calls: Iterable[Busy]) -> None:
         """Add calls of user code that had not returned when the topology ended."""

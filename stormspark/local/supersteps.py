@@ -17,7 +17,7 @@ from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LettersOfBatches
-from stormspark.driver.transaction import Transaction
+from stormspark.driver.transaction import Transaction, TransactionState
 from stormspark.errors import CheckpointError, ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.pickling import use_unfinished_imports
@@ -43,8 +43,8 @@ class BatchTakenBackError(Exception):
 class InProcessWorkers:
     """All workers of a topology, in this process. Each call of `run_batch` runs one batch.
 
-    If an attempt at a batch is taken back, and the batch runs again, ``taken_back`` is called with the reason. ``letters`` takes
-    the dead letters; if it is None, they go to logs.
+    If an attempt at a batch is taken back, and the batch runs again, ``taken_back`` is called with the reason and the number of
+    the batch. ``letters`` takes the dead letters; if it is None, they go to logs.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class InProcessWorkers:
         random: Random | None = None,
         storm_id: str | None = None,
         logs: TaskLogs | None = None,
-        taken_back: Callable[[str], object] | None = None,
+        taken_back: Callable[[str, int], object] | None = None,
         letters: LettersOfBatches | None = None,
     ) -> None:
         use_unfinished_imports()
@@ -176,12 +176,20 @@ class InProcessWorkers:
             raise ComponentError(msg)
         self._attempt += 1
         if self._taken_back is not None:
-            self._taken_back(f"batch {self._batch}: {transaction.aborts}")
+            self._taken_back(f"batch {self._batch}: {transaction.aborts}", self._batch)
         for worker in self.workers:
             worker.roll_back(self._batch, self._committed, transaction.aborts)
         for task, partition, rows in self._rows:
             self._spout(task).add_rows(self._batch, partition, rows)
         return []
+
+    @property
+    def last_commit(self) -> tuple[int, int] | None:
+        """The number and the rounds of the last batch, if it was a transaction and is committed; otherwise None."""
+        transaction = self._driver.transaction
+        if transaction is None or transaction.state is not TransactionState.COMMITTED:
+            return None
+        return self._committed, transaction.rounds
 
     # -- for the batch driver --------------------------------------------------------------------------------
 

@@ -431,6 +431,8 @@ class LocalTopology(ServedTopology):
         came = sum(progress.came for report in reports for progress in report.sources.values())
         end.observe(reports, came, now=self._clock(), sources_done=self._sources.are_done)
         self._tally.end_batch(flushes=end.flushes > 0)
+        if (commit := self.workers.last_commit) is not None:
+            self._tally.add_commit(*commit)
         if self.is_simulated:
             self._reporting.step()
         self.error = fatal_error(reports)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from stormspark.driver.commit_log import Commits
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import Lags
 from stormspark.metrics import TopologyStatistics
@@ -26,6 +27,9 @@ class Operable(Controllable, Watched, Recordable, Measured, Protocol):
     @property
     def sampling(self) -> EventSampling:
         """Which share of what components emit is logged (J20)."""
+
+    def commits(self) -> Commits:
+        """Return the last commits and the last attempts that were taken back, if batches are transactions."""
 
     def lags(self) -> Lags:
         """Return how far the spouts that read Kafka are behind (K9). This may take some milliseconds."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from stormspark.backpressure import Pressure
+from stormspark.driver.commit_log import Commits
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.tally import Tally
@@ -60,6 +61,10 @@ class ServedTopology(TopologyHandle):
     def pressure(self) -> Pressure | None:
         """Return what the controller of backpressure knows; None if there is no controller."""
         return self._tally.pressure()
+
+    def commits(self) -> Commits:
+        """Return the last commits and the last attempts that were taken back, if batches are transactions."""
+        return self._tally.commits()
 
     @property
     def was_killed_by_command(self) -> bool:

@@ -230,7 +230,7 @@ class Layout:
                 return
             attempt += 1
             if self.plan.exactly_once:
-                self._premises.tally.add_taken_back(reason)
+                self._premises.tally.add_taken_back(reason, run.batch_number)
             text = retries.to_log(attempt, now)
             if text is not None:
                 line = in_one_line(text)

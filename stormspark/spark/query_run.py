@@ -335,6 +335,7 @@ class QueryRun:
             self.failure, self.failed_outside = transaction.aborts, transaction.aborted_outside
             self._to_the_gate()
         self.held = transaction.held
+        self.tally.add_commit(self.batch_number, transaction.rounds)
         commits.tidy()
         return reports
 

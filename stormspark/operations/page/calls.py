@@ -55,6 +55,7 @@ def routes(served: Served) -> list[Route]:
         "/history": calls.history,
         "/tasks": calls.tasks,
         "/errors": calls.errors,
+        "/commits": calls.commits,
         "/stories": calls.stories,
         "/logs": calls.logs,
         "/log": calls.log,
@@ -128,6 +129,17 @@ class _Calls:
         found = [error for errors in self._served.running.errors().values() for error in errors]
         found.sort(key=lambda one: -one.at)
         return {"errors": [described(one, places.get(one.worker)) for one in found]}
+
+    def commits(self, request: Request) -> Any:
+        """The last commits and the last attempts that were taken back, the newest first."""
+        found = self._served.running.commits()
+        return {
+            "committed": [
+                {**one._asdict(), "at": round(one.at, 3), "seconds": round(one.seconds, 3)}
+                for one in found.committed
+            ],
+            "taken_back": [{**one._asdict(), "at": round(one.at, 3)} for one in found.taken_back],
+        }
 
     def stories(self, request: Request) -> Any:
         """A list of the latest stories, failed ones first; with ``root``, all lines of the stories about that tree or message."""

@@ -55,6 +55,7 @@ class Finished:
             "": self.snapshot,
             "history": {"at": []} if component else self.history,
             "errors": {"errors": self.errors},
+            "commits": {"committed": [], "taken_back": []},
             "tasks": {"columns": ["task", "component", "index"], "rows": []},
             "stories": {"stories": [], "untold": 0},
             "logs": {"folder": None, "files": []},

@@ -48,7 +48,16 @@ def test_the_summary_says_that_a_batch_ran_again() -> None:
         )
         running.run_until_idle()
         statistics = running.statistics()
+        commits = running.commits()
     assert statistics.taken_back == 1
+    (taken_back,) = commits.taken_back
+    assert (taken_back.batch, "FailedException: the service is away" in taken_back.reason) == (0, True)
+    first = commits.committed[-1]
+    # What the first attempt has done counts, too. The spout emits nothing in the second one.
+    assert (first.batch, first.rounds, first.emitted, first.executed) == (0, 1, 2, 3)
+    # All later batches had nothing to do, so they are one entry.
+    idle = commits.committed[0]
+    assert (idle.emitted, idle.executed, idle.batches) == (0, 0, idle.batch)
     lines = list(_footnotes(statistics))
     assert "attempts at batches that were taken back and ran again: 1 (they count above, too)" in lines
     (last,) = (line for line in lines if line.startswith("the last attempt"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormspark.backpressure import Pressure
+from stormspark.driver.commit_log import Commits
 from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
 from stormspark.metrics.sums import Sums, sums_of
 from stormspark.plan import PhysicalPlan
@@ -21,6 +22,7 @@ class Figures:
     batches = 0
     pressed: Pressure | None = None
     told_stories: tuple[Story, ...] = ()
+    told_commits = Commits((), ())
 
     def sums(self) -> Sums:
         counted = [(self.plan.tasks[task].component, one) for task, one in self.counters.items()]
@@ -42,6 +44,9 @@ class Figures:
         return TopologyStatistics(
             self.name, "local", 60.0, self.batches, LatencySummary(), components, pressure=self.pressed
         )
+
+    def commits(self) -> Commits:
+        return self.told_commits
 
     def calls_under_way(self) -> list[Busy]:
         return []

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.backpressure import BoltPressure, Pressure, SpoutPressure
+from stormspark.driver.commit_log import CommitLog
 from stormspark.driver.error_log import TaskError
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.operations import registry
@@ -113,6 +114,27 @@ def test_errors_come_with_the_users_line(driver: httpx.Client, words: Words) -> 
     assert error["summary"] == f"ValueError: {HOSTILE[:-1]}?"
     (reason, _) = sorted(now(driver, words)["verdict"]["reasons"], key=lambda one: one["level"] != "slow")
     assert reason["text"] == "count: 1 error in the last 5 minutes"
+
+
+def test_the_last_commits_and_what_was_taken_back(driver: httpx.Client, words: Words) -> None:
+    assert now(driver, words, "commits") == {"committed": [], "taken_back": []}
+    log = CommitLog(now=0.0)
+    for batch in range(100):
+        log.take_back(batch, HOSTILE * 1000, at=1000.0 + batch)
+        log.commit(batch, 2, emitted=batch + 1, executed=3 * batch, now=0.25 * batch, at=1000.0 + batch)
+    words.told_commits = log.commits()
+    found = now(driver, words, "commits")
+    assert (len(found["committed"]), len(found["taken_back"])) == (50, 50)
+    assert found["committed"][0] == {
+        "batch": 99,
+        "at": 1099.0,
+        "seconds": 0.25,
+        "emitted": 1,
+        "executed": 3,
+        "rounds": 2,
+        "batches": 1,
+    }
+    assert len(found["taken_back"][0]["reason"]) == 2000
 
 
 def test_tasks_and_stories(driver: httpx.Client, words: Words) -> None:
@@ -379,7 +401,7 @@ def test_the_summary_of_a_run_is_shown(links: Links, words: Words, tmp_path: Pat
         assert [one["status"] for one in listed] == ["ACTIVE", "ENDED"]
         here = "/t/run/api/v1/stormspark/topology"
         assert ui.get(here).json() == {"id": "run", "name": "words", "finished": True}
-        for call in ("", "/history?component=count", "/errors", "/tasks", "/stories", "/logs"):
+        for call in ("", "/history?component=count", "/errors", "/tasks", "/stories", "/commits", "/logs"):
             assert (call, ui.get(f"{here}/run{call}").status_code) == (call, 200)
         assert ui.get(f"{here}/run/log").status_code == 404
         assert ui.post("/t/run/api/v1/topology/run/kill/0").status_code == 404

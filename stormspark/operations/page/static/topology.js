@@ -8,6 +8,7 @@ import { $, h, setClass, setText, shown } from "./dom.js";
 import { clock, lasted, many } from "./format.js";
 import { Graph } from "./graph.js";
 import { Components, Errors, Queues, Tasks, Workers, showBatches, showComponent, showFigures } from "./tables.js";
+import { Commits } from "./transactions.js";
 
 const EVERY_MS = 1000;
 const FORMAT = 1;
@@ -24,6 +25,7 @@ const workers = new Workers(inside("workers"));
 const tasks = new Tasks(inside("tasks"), topology);
 const stories = new Stories(inside("stories"), topology);
 const logs = new Logs(inside("logs"), topology);
+const commits = new Commits($("commits"), topology);
 
 let data = null;
 let chosen = null;
@@ -89,6 +91,7 @@ async function look() {
   if (data.finished) for (const id of ["stories", "workers", "tasks", "logs"]) $(id).hidden = true;
   const jobs = [charts.update(data.components), errors.update(data)];
   if ($("logs").open) jobs.push(logs.update());
+  if ($("batches").open) jobs.push(commits.update(data));
   if ($("tasks").open && turn % 2 === 1) jobs.push(tasks.update());
   const failed = (await Promise.allSettled(jobs)).find((one) => one.status === "rejected");
   if (failed && !(failed.reason instanceof Refused)) throw failed.reason;
@@ -136,7 +139,7 @@ function wake() {
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
-for (const id of ["queues", "batches", "workers", "tasks", "logs"]) $(id).addEventListener("toggle", () => { if (data) { showAll(); if (id === "tasks") tasks.update(); if (id === "logs") logs.update().catch(() => {}); } });
+for (const id of ["queues", "batches", "workers", "tasks", "logs"]) $(id).addEventListener("toggle", () => { if (data) { showAll(); if (id === "batches") commits.update(data).catch(() => {}); if (id === "tasks") tasks.update(); if (id === "logs") logs.update().catch(() => {}); } });
 $("stories").addEventListener("toggle", () => { if ($("stories").open) stories.update().catch((error) => setText(stories.said, error.message)); });
 $("save").addEventListener("click", async () => {
   const [history, found] = [await topology.get("history", { seconds: 21600 }), await topology.get("errors")];
