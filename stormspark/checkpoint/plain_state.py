@@ -137,9 +137,12 @@ class StateOfComponent:
         Raises `CheckpointError` if files are missing or damaged.
         """
         for rows in self.restore.rows():
-            yield list(self._entries(rows, raw_keys, raw_values))
+            yield list(self.entries(rows, raw_keys=raw_keys, raw_values=raw_values))
 
-    def _entries(self, rows: pa.RecordBatch, raw_keys: bool, raw_values: bool) -> Iterator[Entry]:
+    def entries(
+        self, rows: pa.RecordBatch, *, raw_keys: bool = False, raw_values: bool = False
+    ) -> Iterator[Entry]:
+        """Yield the entries of some rows of `restore`. See `batches`."""
         columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
         for task, key, value in zip(*columns, strict=True):
             name = plain_key(key)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from stormspark.plan.physical import ComponentPlan
 
-__all__ = ["ComponentState", "component_states", "described", "states_of"]
+__all__ = ["ComponentState", "StatePlace", "component_states", "described", "states_of"]
 
 _PREFIX = b"component/"
 
@@ -19,6 +20,13 @@ class ComponentState:
 
     tasks: int
     kind: str
+
+
+class StatePlace(NamedTuple):
+    """Where a topology's state table is, and whether only Spark writes and reads it."""
+
+    location: str
+    by_spark: bool
 
 
 def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:

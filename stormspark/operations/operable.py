@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from stormspark.checkpoint.state_components import StatePlace
 from stormspark.driver.commit_log import Commits
 from stormspark.driver.event_sampling import EventSampling
 from stormspark.driver.source_lag import Lags
@@ -30,6 +31,10 @@ class Operable(Controllable, Watched, Recordable, Measured, Protocol):
 
     def commits(self) -> Commits:
         """Return the last commits and the last attempts that were taken back, if batches are transactions."""
+
+    @property
+    def state_table(self) -> StatePlace | None:
+        """Where the table is to which batches commit the state; None if there is none."""
 
     def lags(self) -> Lags:
         """Return how far the spouts that read Kafka are behind (K9). This may take some milliseconds."""

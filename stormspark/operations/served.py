@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from stormspark.backpressure import Pressure
+from stormspark.checkpoint.state_components import StatePlace
 from stormspark.driver.commit_log import Commits
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.event_sampling import EventSampling
@@ -65,6 +66,11 @@ class ServedTopology(TopologyHandle):
     def commits(self) -> Commits:
         """Return the last commits and the last attempts that were taken back, if batches are transactions."""
         return self._tally.commits()
+
+    @property
+    def state_table(self) -> StatePlace | None:
+        """Where the table is to which batches commit the state; None if there is none."""
+        return None
 
     @property
     def was_killed_by_command(self) -> bool:

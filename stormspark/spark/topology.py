@@ -30,6 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import Topology
 from stormspark.checkpoint.commands import CommandBox
+from stormspark.checkpoint.state_components import StatePlace
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
 from stormspark.driver.event_sampling import EventSampling
@@ -86,6 +87,7 @@ from stormspark.spark.session import (
 from stormspark.spark.slow_start import said_if_slow
 from stormspark.spark.source_lags import source_lags
 from stormspark.spark.sources import require_known_end
+from stormspark.spark.spark_state_table import is_for_spark
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.busy import Busy
@@ -404,6 +406,14 @@ class SparkTopology(ServedTopology):
     def source_limits(self) -> Mapping[str, int]:
         """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
         return self._premises.limits.units
+
+    @property
+    def state_table(self) -> StatePlace | None:
+        """Where the table is to which batches commit the state; None if batches are no transactions."""
+        commits = None if self._layout is None else self._layout.recovery.commits
+        if commits is None:
+            return None
+        return StatePlace(commits.location, is_for_spark(self.plan.settings.state_table, commits.location))
 
     def lags(self) -> Lags:
         """Return how far the spouts that read Kafka are behind, as of the last batch."""

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from stormspark import Fields, TopologyBuilder
+from stormspark import BasicBolt, FailedException, Fields, TopologyBuilder
 from stormspark.backpressure import BoltPressure, LimitChange, Pressure, SpoutPressure
+from stormspark.checkpoint.state_components import StatePlace
 from stormspark.driver.error_log import ErrorLog
+from stormspark.local.topology import LocalTopology
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.operations import registry
 from stormspark.operations.page.finished import Finished, read_finished
@@ -27,6 +29,8 @@ from stormspark.testing import FixedTupleSpout, TestWordCounter
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories.story import Holder, Story
 from tests.browser.chromium import chromium
+from tests.unit.local.test_taken_back import Count
+from tests.unit.operations.test_page import write_state
 from tests.unit.operations.test_server import Words, serving
 from tests.waiting import wait_for
 
@@ -368,6 +372,61 @@ def test_a_page_left_open_goes_on_with_the_next_run(seen: Seen, ui: Ui, folder: 
     again.close()
 
 
+class Refuses(BasicBolt):
+    """Fails its first tuple."""
+
+    failed = threading.Event()
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        if not Refuses.failed.is_set():
+            Refuses.failed.set()
+            raise FailedException(HOSTILE)
+
+
+def test_commits_and_state_of_an_exactly_once_topology(seen: Seen, ui: Ui, tmp_path: Path) -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("lines", FixedTupleSpout([("a",), ("b",)], Fields("line")))
+    builder.set_bolt("count", Count()).shuffle_grouping("lines")
+    builder.set_bolt("refuses", Refuses()).shuffle_grouping("lines")
+    conf = {"stormspark.exactly.once": True}
+    plan = plan_topology(builder.create_topology("words"), conf)
+    # The local engine has no state table, so the topology gets one here.
+    write_state(tmp_path, {HOSTILE: HOSTILE * 10, **{f"x{number}": number for number in range(60)}}, tasks=1)
+    place = property(lambda self: StatePlace(str(tmp_path), by_spark=False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalTopology, "state_table", place)
+        running = LocalTopology(plan, show=lambda name, record: None)
+        page = opened(seen, ui)
+        page.locator("#batches summary").click()
+        seen.text("#commits", "The last commits")
+        seen.text("#commits td", HOSTILE)
+        assert page.locator("#commits table").last.locator("tbody tr").count() == 1
+        committed = page.locator("#commits table").first.locator("tbody tr")
+        assert 1 <= committed.count() <= 50
+        assert committed.last.locator("td").nth(2).inner_text() == "2"
+        page.locator("#state summary").click()
+        seen.text("#state", str(tmp_path))
+        assert page.locator("#state table").count() == 0
+        page.get_by_role("button", name="read the table").click()
+        seen.text("#state", "1 task, 61 keys")
+        assert page.locator("#state tbody tr").count() == 50
+        assert page.locator("img, #main script").count() == 0
+        (tmp_path / "_delta_log").rename(tmp_path / "gone")
+        page.get_by_role("button", name="read the table").click()
+        seen.text("#state [role=alert]", "there is no state table at")
+        assert page.evaluate(FAINT) == []
+        running.stop()
+
+
+def test_the_lag_of_a_spout_is_where_the_spout_is(seen: Seen, ui: Ui, words: Busy) -> None:
+    page = opened(seen, ui)
+    page.locator("#components button", has_text="lines").click()
+    seen.text("#lag", "7 messages wait in 1 partition of Kafka")
+    assert page.locator("#lag td").all_inner_texts() == ["topic", "0", "3", "10", "7"]
+    page.locator("#components button", has_text="count").click()
+    page.wait_for_selector("#lag h3", state="detached")
+
+
 def test_only_the_link_opens_it(browser: Browser, ui: Ui, words: Busy) -> None:
     link = ui.link
     first, second = Seen(browser), Seen(browser)
@@ -427,7 +486,7 @@ def test_everything_has_a_name_and_enough_contrast(browser: Browser, ui: Ui, wor
     for colours in ("light", "dark"):
         one = Seen(browser, color_scheme=colours)
         page = opened(one, ui)
-        for name in ("queues", "workers", "tasks", "logs"):
+        for name in ("queues", "batches", "workers", "tasks", "logs"):
             page.locator(f"#{name} summary").click()
         one.shown(2)
         assert page.evaluate(NAMELESS) == []

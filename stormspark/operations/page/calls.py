@@ -7,6 +7,7 @@ beside the server's event loop, because some read files, or many tasks.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -17,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.errors import CheckpointError, UnsupportedEnvironmentError
 from stormspark.operations.operable import Served
 from stormspark.operations.page import log_files
 from stormspark.operations.page.error_lines import described
 from stormspark.operations.page.snapshot import Snapshots
+from stormspark.operations.page.state_keys import keys_of
 from stormspark.operations.page.static_files import HEADERS, StaticFiles
 from stormspark.operations.page_calls import check_topology
 from stormspark.worker.stories.story import Story
@@ -32,6 +34,7 @@ __all__ = ["HERE", "json_answer", "routes"]
 #: Below this, calls are those of the page.
 HERE = "/api/v1/stormspark"
 _MOST_STORIES = 200
+_MOST_PARTITIONS = 200
 _RANGES = (600.0, 3600.0, 21_600.0)
 
 
@@ -56,6 +59,9 @@ def routes(served: Served) -> list[Route]:
         "/tasks": calls.tasks,
         "/errors": calls.errors,
         "/commits": calls.commits,
+        "/state": calls.state,
+        "/keys": calls.keys,
+        "/lag": calls.lag,
         "/stories": calls.stories,
         "/logs": calls.logs,
         "/log": calls.log,
@@ -69,6 +75,8 @@ def routes(served: Served) -> list[Route]:
                 return json_answer(await run_in_threadpool(call, request))
             except log_files.UnknownLogError as error:
                 raise HTTPException(404, str(error)) from error
+            except CheckpointError as error:
+                raise HTTPException(500, str(error)) from error
             except UnsupportedEnvironmentError as error:  # a log folder that others can change
                 raise HTTPException(500, str(error)) from error
 
@@ -85,6 +93,7 @@ def routes(served: Served) -> list[Route]:
 class _Calls:
     def __init__(self, served: Served) -> None:
         self._served, self._snapshots = served, Snapshots(served)
+        self._reads_state = threading.Lock()
 
     async def which(self, request: Request) -> Response:
         """Which topology runs here."""
@@ -97,9 +106,7 @@ class _Calls:
 
     def history(self, request: Request) -> Any:
         """Figures over time, of a ``component`` or of the whole topology, over ``seconds``, after the time ``since``."""
-        component = request.query_params.get("component")
-        if component is not None and component not in self._served.running.plan.components:
-            raise HTTPException(404, f"the topology has no component {component!r}")
+        component = self._component(request)
         seconds = _number(request, "seconds", 600.0)
         if seconds not in _RANGES:
             raise HTTPException(400, f"seconds is {seconds:g}, but must be one of 600, 3600, 21600")
@@ -140,6 +147,51 @@ class _Calls:
             ],
             "taken_back": [{**one._asdict(), "at": round(one.at, 3)} for one in found.taken_back],
         }
+
+    def state(self, request: Request) -> Any:
+        """Where the state table is, and the batch that this driver has committed last. Nothing is read for that."""
+        place, commits = self._served.running.state_table, self._served.running.commits()
+        return {
+            "location": None if place is None else place.location,
+            "by_spark": place is not None and place.by_spark,
+            "batch": commits.committed[0].batch if commits.committed else None,
+        }
+
+    def keys(self, request: Request) -> Any:
+        """What is in the state table, which is read for that. One page at a time may do so."""
+        place = self._served.running.state_table
+        if place is None or place.by_spark:
+            raise HTTPException(404, "the topology has no state table that its driver can read")
+        if not self._reads_state.acquire(blocking=False):
+            raise HTTPException(503, "another page reads the state now: try again in some seconds")
+        try:
+            return keys_of(place.location)
+        finally:
+            self._reads_state.release()
+
+    def lag(self, request: Request) -> Any:
+        """How far the spout ``component`` is behind Kafka (K9): the partitions with the most messages that wait, and the sum."""
+        topics = self._served.running.lags().get(self._component(request) or "", {})
+        every = [
+            (one, topic, partition)
+            for topic, partitions in topics.items()
+            for partition, one in partitions.items()
+        ]
+        every.sort(key=lambda one: (-one[0].lag, one[1], len(one[2]), one[2]))
+        return {
+            "partitions": [
+                {"topic": topic, "partition": partition, "read": one.read, "end": one.end, "lag": one.lag}
+                for one, topic, partition in every[:_MOST_PARTITIONS]
+            ],
+            "count": len(every),
+            "lag": sum(one.lag for one, _, _ in every),
+        }
+
+    def _component(self, request: Request) -> str | None:
+        component = request.query_params.get("component")
+        if component is not None and component not in self._served.running.plan.components:
+            raise HTTPException(404, f"the topology has no component {component!r}")
+        return component
 
     def stories(self, request: Request) -> Any:
         """A list of the latest stories, failed ones first; with ``root``, all lines of the stories about that tree or message."""

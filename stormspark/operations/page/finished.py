@@ -56,6 +56,8 @@ class Finished:
             "history": {"at": []} if component else self.history,
             "errors": {"errors": self.errors},
             "commits": {"committed": [], "taken_back": []},
+            "state": {"location": None, "by_spark": False, "batch": None},
+            "lag": {"partitions": [], "count": 0, "lag": 0},
             "tasks": {"columns": ["task", "component", "index"], "rows": []},
             "stories": {"stories": [], "untold": 0},
             "logs": {"folder": None, "files": []},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormspark.backpressure import Pressure
+from stormspark.checkpoint.state_components import StatePlace
 from stormspark.driver.commit_log import Commits
 from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
 from stormspark.metrics.sums import Sums, sums_of
@@ -23,6 +24,7 @@ class Figures:
     pressed: Pressure | None = None
     told_stories: tuple[Story, ...] = ()
     told_commits = Commits((), ())
+    state_table: StatePlace | None = None
 
     def sums(self) -> Sums:
         counted = [(self.plan.tasks[task].component, one) for task, one in self.counters.items()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
+import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,13 +19,18 @@ from starlette.applications import Starlette
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.backpressure import BoltPressure, Pressure, SpoutPressure
+from stormspark.checkpoint.ordered_keys import encode_key
+from stormspark.checkpoint.state_components import ComponentState, StatePlace, described
+from stormspark.checkpoint.state_table import StateTable, TaskChanges, write_changes
 from stormspark.driver.commit_log import CommitLog
 from stormspark.driver.error_log import TaskError
+from stormspark.driver.source_lag import PartitionLag
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.operations import registry
 from stormspark.operations.page import log_files
 from stormspark.operations.page.finished import UnreadablePageError, read_finished
 from stormspark.operations.page.one_page import Links, one_page
+from stormspark.operations.page.state_keys import keys_of
 from stormspark.operations.registry import entry_of
 from stormspark.plan import plan_topology
 from stormspark.testing import FixedTupleSpout, TestWordCounter
@@ -55,6 +62,15 @@ def driver(words: Words) -> Iterator[httpx.Client]:
         transport=httpx.HTTPTransport(uds=entry_of("words").socket), base_url="http://driver"
     ) as client:
         yield client
+
+
+def write_state(folder: Path, state: dict[Any, Any], tasks: int) -> None:
+    """Commit a state of task 0 of "count" to a new table."""
+    table = StateTable(folder)
+    table.open(generation=0)
+    items = sorted((encode_key(key), pickle.dumps(value)) for key, value in state.items())
+    file = write_changes(str(folder), [TaskChanges("count", 0, items)], generation=0, txid=0)
+    table.commit(0, [file] if file else [], described({"count": ComponentState(tasks, "storm")}))
 
 
 def now(driver: httpx.Client, words: Words, call: str = "", **query: Any) -> Any:
@@ -135,6 +151,61 @@ def test_the_last_commits_and_what_was_taken_back(driver: httpx.Client, words: W
         "batches": 1,
     }
     assert len(found["taken_back"][0]["reason"]) == 2000
+
+
+def test_the_lag_of_a_spout_by_partition(driver: httpx.Client, words: Words) -> None:  # K9
+    lags = {
+        "lines": {HOSTILE[:-1]: {str(number): PartitionLag(10, 10 + number) for number in range(300)}},
+    }
+    words.lags = lambda: lags  # type: ignore[method-assign]
+    found = now(driver, words, "lag", component="lines")
+    assert (found["count"], found["lag"], len(found["partitions"])) == (300, 44850, 200)
+    assert found["partitions"][0] == {
+        "topic": HOSTILE[:-1],
+        "partition": "299",
+        "read": 10,
+        "end": 309,
+        "lag": 299,
+    }
+    assert now(driver, words, "lag", component="count")["count"] == 0
+    refused = driver.get(f"/api/v1/stormspark/topology/{words.storm_id}/lag", params={"component": "x"})
+    assert refused.status_code == 404
+
+
+def test_the_state_table_and_its_first_keys(driver: httpx.Client, words: Words, tmp_path: Path) -> None:
+    assert now(driver, words, "state") == {"location": None, "by_spark": False, "batch": None}
+    keys = f"/api/v1/stormspark/topology/{words.storm_id}/keys"
+    assert driver.get(keys).status_code == 404
+    words.state_table = StatePlace(str(tmp_path), by_spark=True)
+    assert now(driver, words, "state")["by_spark"]
+    assert driver.get(keys).status_code == 404
+    words.state_table = StatePlace(str(tmp_path), by_spark=False)
+    missing = driver.get(keys)
+    assert (missing.status_code, "no state table at" in missing.json()["errorMessage"]) == (500, True)
+    values = {f"{number:03}": number for number in range(98)}
+    write_state(
+        tmp_path, {**values, "!": Path("/not/plain"), "#": "x" * 1_000_000, "$": HOSTILE[:-1] * 100}, tasks=5
+    )
+    found = now(driver, words, "keys")
+    (count,) = found["components"]
+    first = count.pop("first")
+    assert (found["batch"], len(first)) == (0, 50)
+    size = count.pop("bytes")
+    assert (count, size > 1000) == ({"component": "count", "tasks": 5, "keys": 101, "complete": True}, True)
+    assert [one["key"] for one in first[:4]] == ["'!'", "'#'", "'$'", "'000'"]
+    plain, large, hostile, number = (one["value"] for one in first[:4])
+    assert re.fullmatch(r"\d+ bytes that are no plain data", plain)
+    assert (large, number) == (f"{len(pickle.dumps('x' * 1_000_000)):,} bytes", "0")
+    assert (len(hostile), hostile[:20]) == (201, repr(HOSTILE)[:20])
+
+
+def test_a_large_state_is_counted_for_some_seconds_only(tmp_path: Path) -> None:
+    write_state(tmp_path, dict.fromkeys(range(30000), "x"), tasks=5)
+    ticks = iter(range(0, 1000, 4))
+    (count,) = keys_of(str(tmp_path), clock=lambda: next(ticks))["components"]
+    assert (count["complete"], 0 < count["keys"] < 30_000, len(count["first"])) == (False, True, 50)
+    (count,) = keys_of(str(tmp_path))["components"]
+    assert (count["complete"], count["keys"]) == (True, 30_000)
 
 
 def test_tasks_and_stories(driver: httpx.Client, words: Words) -> None:

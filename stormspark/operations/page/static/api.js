@@ -57,7 +57,7 @@ export class Topology {
     return `api/v1/stormspark/topology/${encodeURIComponent(this.id)}${name && `/${name}`}${asked}`;
   }
 
-  get(name, query) { return ask(this.path(name, query)); }
+  get(name, query, options) { return ask(this.path(name, query), options); }
 
   act(action, body) {
     return ask(`api/v1/topology/${encodeURIComponent(this.id)}/${action}`,

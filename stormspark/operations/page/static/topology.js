@@ -8,7 +8,7 @@ import { $, h, setClass, setText, shown } from "./dom.js";
 import { clock, lasted, many } from "./format.js";
 import { Graph } from "./graph.js";
 import { Components, Errors, Queues, Tasks, Workers, showBatches, showComponent, showFigures } from "./tables.js";
-import { Commits } from "./transactions.js";
+import { Commits, Lag, State } from "./transactions.js";
 
 const EVERY_MS = 1000;
 const FORMAT = 1;
@@ -26,6 +26,8 @@ const tasks = new Tasks(inside("tasks"), topology);
 const stories = new Stories(inside("stories"), topology);
 const logs = new Logs(inside("logs"), topology);
 const commits = new Commits($("commits"), topology);
+const state = new State(inside("state"), topology);
+const lag = new Lag($("lag"), topology);
 
 let data = null;
 let chosen = null;
@@ -38,7 +40,7 @@ let wakes = null;
 function choose(component) {
   chosen = chosen === component && charts.scope.value === component ? null : component;
   charts.choose(chosen || "");
-  if (data) showAll();
+  if (data) { showAll(); lag.update(data).catch(() => {}); }
   if (chosen) $("component").scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }
 
@@ -54,6 +56,8 @@ function showAll() {
   graph.show(data);
   components.show(data, chosen);
   showComponent($("component"), data, chosen);
+  lag.choose(chosen);
+  $("state").hidden = Boolean(data.finished) || !data.components.some((one) => one.state);
   actions.show(data);
   if ($("queues").open) queues.show(data);
   if ($("batches").open) showBatches(inside("batches"), data);
@@ -92,6 +96,8 @@ async function look() {
   const jobs = [charts.update(data.components), errors.update(data)];
   if ($("logs").open) jobs.push(logs.update());
   if ($("batches").open) jobs.push(commits.update(data));
+  if ($("state").open && turn % 2 === 1) jobs.push(state.update(data));
+  if (turn % 2 === 1) jobs.push(lag.update(data));
   if ($("tasks").open && turn % 2 === 1) jobs.push(tasks.update());
   const failed = (await Promise.allSettled(jobs)).find((one) => one.status === "rejected");
   if (failed && !(failed.reason instanceof Refused)) throw failed.reason;
@@ -139,7 +145,7 @@ function wake() {
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
-for (const id of ["queues", "batches", "workers", "tasks", "logs"]) $(id).addEventListener("toggle", () => { if (data) { showAll(); if (id === "batches") commits.update(data).catch(() => {}); if (id === "tasks") tasks.update(); if (id === "logs") logs.update().catch(() => {}); } });
+for (const id of ["queues", "batches", "state", "workers", "tasks", "logs"]) $(id).addEventListener("toggle", () => { if (data) { showAll(); if (id === "batches") commits.update(data).catch(() => {}); if (id === "state") state.update(data).catch(() => {}); if (id === "tasks") tasks.update(); if (id === "logs") logs.update().catch(() => {}); } });
 $("stories").addEventListener("toggle", () => { if ($("stories").open) stories.update().catch((error) => setText(stories.said, error.message)); });
 $("save").addEventListener("click", async () => {
   const [history, found] = [await topology.get("history", { seconds: 21600 }), await topology.get("errors")];
