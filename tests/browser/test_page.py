@@ -511,7 +511,7 @@ def test_a_topology_that_has_ended(browser: Browser, words: Busy, tmp_path: Path
     assert page.locator("#graph .box").count() == 3
     assert page.locator("#actions button").count() == 0
     # What is not known of it is not shown.
-    for hidden in ("time", "stories", "tasks", "logs"):
+    for hidden in ("time", "state", "stories", "tasks", "logs"):
         page.locator(f"#{hidden}").wait_for(state="hidden")
     one.close()
     served.close()

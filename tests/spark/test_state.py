@@ -14,6 +14,7 @@ from stormspark.api.state import KeyValueState, StatefulBolt
 from stormspark.checkpoint.plain_state import plain_value
 from stormspark.errors import CheckpointError
 from stormspark.grouping.hashing import fields_task_index
+from stormspark.operations.page.state_keys import keys_of
 from tests.conformance.state_components import Sequence
 from tests.waiting import wait_until_idle
 
@@ -88,8 +89,17 @@ def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(
             topology(n, tasks, **BY_KEYS), checkpoint=checkpoint, conf={"topology.workers": workers, **conf}
         )
         wait_until_idle(running)
+        assert running.state_table == (f"{checkpoint}/stormspark/state", writer == "spark")
+        if writer != "spark":
+            found = {one["component"]: one for one in keys_of(running.state_table.location)["components"]}
+            assert (found["sums"]["tasks"], found["sums"]["keys"], found["mixed"]["keys"]) == (tasks, 10, 10)
+            assert {one["value"] for one in found["sums"]["first"]} == {str(n // 10)}
         running.stop()
         assert running.error is None
+        commits = running.commits()
+        # No batch is left out, and none is counted twice.
+        assert sum(one.executed for one in commits.committed) == running.statistics().total("executed")
+        assert (commits.taken_back, all(one.rounds for one in commits.committed)) == ((), True)
         rows = stormspark.state(checkpoint, "sums").to_dict("records")
         assert {row["key"]: (row["task"], row["value"]) for row in rows} == {
             key: (fields_task_index((key,), tasks), n // 10) for key in range(10)

@@ -82,7 +82,7 @@ function say(text) {
 
 async function look() {
   if (topology.id === null || lostAt) {
-    if (await topology.find()) { restarted = Date.now() / 1000; charts.forget(); errors.seen = null; logs.last = null; }
+    if (await topology.find()) { restarted = Date.now() / 1000; charts.forget(); errors.seen = null; logs.last = null; state.forget(); }
   }
   const found = await topology.get("");
   data = { ...found, finished: topology.finished };

@@ -52,6 +52,8 @@ export class State {
       : `The state is in the table ${location}. ${batch === null ? "This driver has not committed a batch yet." : `Batch ${batch} was committed last.`}${bySpark ? ` Only Spark reads this table: type stormspark state ${data.name} COMPONENT.` : ""}`);
   }
 
+  forget() { this.found.replaceChildren(); setText(this.wrong, ""); }
+
   // The table is read for this, which may take some seconds.
   async read() {
     this.button.disabled = true;
