@@ -29,7 +29,10 @@ class Commit(NamedTuple):
 
 
 class TakenBack(NamedTuple):
-    """An attempt at a batch that was taken back, so that the batch ran again. ``at`` is in seconds since 1970."""
+    """An attempt at a batch that was taken back, so that the batch ran again. ``at`` is in seconds since 1970.
+
+    ``batch`` is -1 if the attempt failed before its first batch.
+    """
 
     batch: int
     at: float

@@ -18,7 +18,7 @@ export class Commits {
       { title: "rounds", number: true, cell: (one) => count(one.rounds) },
     ], (one) => one.batch - one.batches, { caption: "The last commits. Attempts that were taken back count in the commit that follows. Batches without tuples are one line." });
     this.attempts = new Table(this.takenBack, [
-      { title: "batch", cell: (one) => one.batch },
+      { title: "batch", cell: (one) => (one.batch < 0 ? "before the first" : one.batch) },
       { title: "taken back", cell: (one) => dated(one.at) },
       { title: "why", wide: true, cell: (one) => one.reason },
     ], (one) => `${one.batch} ${one.at}`, { caption: "The last attempts that were taken back. Their batches ran again." });
