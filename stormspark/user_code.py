@@ -20,6 +20,7 @@ import inspect
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,11 @@ __all__ = [
     "put_first",
     "raised",
     "search_here",
+    "syntax_tree",
 ]
+
+_PARSE_TRIES = 10
+_parsing = threading.Lock()
 
 
 #: Modules of Python 2, with their names in Python 3.
@@ -144,14 +149,33 @@ def _with_note(problem: TopologyNotFoundError, cause: BaseException) -> Topology
     return problem
 
 
+def syntax_tree(
+    source: bytes | str, file: str = "<unknown>", feature_version: tuple[int, int] | None = None
+) -> ast.Module:
+    """Do what ``ast.parse`` does, from any thread.
+
+    Before Python 3.11.5, two threads that parse at a time may disturb each other: one of them gets a SystemError, "AST
+    constructor recursion depth mismatch". The executors of a component begin side by side, so they take turns here; and if
+    somebody else's thread parses just then, parsing is tried again.
+    """
+    for left in range(_PARSE_TRIES - 1, -1, -1):
+        try:
+            with _parsing:
+                return ast.parse(source, file, feature_version=feature_version)
+        except SystemError:
+            if not left:
+                raise
+    raise AssertionError
+
+
 def parsed(source: bytes | str, file: str = "<unknown>") -> ast.Module:
     """Parse a file with ``ast``. Python 2's ``except Empty, e:`` raises SyntaxError, with Python 3.14, too.
 
     Python 3.14 reads it as two classes of exceptions (PEP 758). It is Python 2 if nothing in the file is called ``e``.
     """
-    tree = ast.parse(source, file)
+    tree = syntax_tree(source, file)
     try:
-        ast.parse(source, file, feature_version=(3, 13))
+        syntax_tree(source, file, feature_version=(3, 13))
     except SyntaxError as error:
         for handler in ast.walk(tree):
             if (
@@ -237,7 +261,7 @@ def place_of_module(path: Path) -> ModulePlace:
 def _levels_of_relative_imports(path: Path) -> int:
     """Return how many packages the relative imports of a file need around it, such as 2 for ``from ..bolts import Split``."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = syntax_tree(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return 0  # the file is imported next, and then Python raises the error
     return max((node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)), default=0)

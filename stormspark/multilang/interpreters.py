@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from stormspark.multilang.scripts import Script
-from stormspark.user_code import parsed
+from stormspark.user_code import parsed, syntax_tree
 
 __all__ = [
     "as_run",
@@ -235,7 +235,7 @@ def _with_imports(file: Path) -> Iterator[Path]:
         one = waiting.pop(0)
         yield one
         try:
-            tree = ast.parse(one.read_bytes())
+            tree = syntax_tree(one.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue
         names = [

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from stormspark.compat.heronpy import project
-from stormspark.user_code import import_file, parsed, place_of_module
+from stormspark.user_code import import_file, parsed, place_of_module, syntax_tree
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +114,33 @@ def test_an_except_clause_of_python_2_is_a_syntax_error_in_each_python(clause: s
         assert raised.value.lineno == 3
     else:
         assert parsed(source).body
+
+
+def test_threads_that_parse_at_a_time_do_not_disturb_each_other() -> None:
+    """Python before 3.11.5 loses its count of recursions if another thread parses while a garbage collection interrupts it."""
+    source = "a = " + "+".join(f"f({n}, [{n}])" for n in range(300))
+    failed: list[BaseException] = []
+
+    def parse_often() -> None:
+        try:
+            for _ in range(5):
+                syntax_tree(source)
+        except SystemError as error:
+            failed.append(error)
+
+    def switch(*_: object) -> None:
+        time.sleep(0)
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(switch)
+    gc.set_threshold(30)
+    try:
+        threads = [threading.Thread(target=parse_often) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(switch)
+    assert not failed

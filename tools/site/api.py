@@ -76,7 +76,7 @@ API = (
         "Contexts, hooks and metrics",
         "What a component can ask about the topology, and how to count what it does.",
         (
-            ("stormspark", "TopologyContext TaskHook WorkerHook"),
+            ("stormspark", "TopologyContext TaskHook WorkerHook EventLogger MetricsConsumer TaskInfo"),
             (
                 "stormspark.api",
                 "BoltAckInfo BoltExecuteInfo BoltFailInfo EmitInfo SpoutAckInfo SpoutFailInfo",

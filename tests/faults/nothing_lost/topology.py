@@ -48,7 +48,8 @@ class Log:
     """Lines of one task, in all its lives; each is with the kernel when `add` returns, so kill -9 takes none away."""
 
     def __init__(self, conf: Mapping[str, Any], context: TopologyContext, what: str = "") -> None:
-        name = f"{what or context.this_component_id}-{context.this_task_id}.log"
+        component = context.this_component_id  # a rebalance may change the ids of tasks
+        name = f"{what or component}-{component}-{context.this_task_index}.log"
         self.path = Path(conf[FOLDER], name)
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
