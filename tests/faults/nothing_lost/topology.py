@@ -155,13 +155,15 @@ class Join(Bolt):
     """Pairs an order with its payment: holds the first, emits both anchored to both (E17).
 
     What has been paired is kept on disk. For one of the two may come again alone, when the other one's tree has ended well:
-    then the pair is emitted once more, anchored to what came.
+    then the pair is emitted once more, anchored to what came. A task reads what all have paired, because a rebalance may give it
+    other keys.
     """
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         self.collector, self.trap = collector, _Trap(conf, context)
         self.log = Log(conf, context)
-        self.paired = {int(line) for line in self.log.path.read_text().split("\n")[:-1]}
+        files = log_files(Path(conf[FOLDER]), context.this_component_id)
+        self.paired = {int(line) for file in files for line in file.read_text().split("\n")[:-1]}
         self.held: dict[int, list[Tuple]] = {}
 
     def execute(self, tup: Tuple) -> None:
