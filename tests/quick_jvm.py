@@ -20,7 +20,8 @@ __all__ = ["CONNECTORS", "PLAIN", "options"]
 #: Archives, by class path: Spark's own with ours, and that with `tests.spark_jars.connector_conf`.
 PLAIN, CONNECTORS = "plain", "connectors"
 _ARCHIVES = Path(__file__).parents[1] / "build" / "classes"
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Java keeps only 48 MB for code that it compiles fast. The JVM of a whole run needs more: it has the classes of all queries.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 #: ``-Xlog`` is the log of the JVM itself: it would say on standard output that an archive does not fit. An archive that is mapped
 #: where it was written needs no relocation.
 _UNMOVED = "-Xlog:disable -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"

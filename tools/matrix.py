@@ -260,7 +260,8 @@ def tested(
     report.unlink(missing_ok=True)
     env = {key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "PYTHONHOME")}
     # As in `tests.quick_jvm`, but its archives of classes are those of one version of Spark.
-    env |= {"PYTHONPATH": str(_ROOT), "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", **more}
+    quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    env |= {"PYTHONPATH": str(_ROOT), "SPARK_SUBMIT_OPTS": quick, **more}
     began = time.monotonic()
     command = [
         str(interpreter),
