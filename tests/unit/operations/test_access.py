@@ -16,8 +16,10 @@ from stormspark.operations.access import TOKEN
 from stormspark.operations.client import Client
 from stormspark.operations.registry import entry_of
 from stormspark.operations.server import serve
-from tests.unit.operations.test_server import Words, folder, run  # noqa: F401
+from tests.unit.operations.test_server import Words, run
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_the_list_says_where_it_is_and_not_how_it_is_opened(words: Words) -> Non
 
 
 def test_without_a_token_of_the_users_there_is_a_random_one(
-    folder: Path,  # noqa: F811
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv(TOKEN, raising=False)
@@ -92,7 +94,7 @@ def test_without_a_token_of_the_users_there_is_a_random_one(
     assert all(len(token or "") >= 32 for token in tokens)
 
 
-def test_a_port_that_is_taken_is_refused(folder: Path) -> None:  # noqa: F811
+def test_a_port_that_is_taken_is_refused(folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -105,7 +107,7 @@ def test_a_port_that_is_taken_is_refused(folder: Path) -> None:  # noqa: F811
     assert not folder.exists()
 
 
-def test_without_a_port_there_is_none(folder: Path) -> None:  # noqa: F811
+def test_without_a_port_there_is_none(folder: Path) -> None:
     server = serve(Words(), engine="local", active=True, checkpoint=None)
     assert server is not None
     assert (entry_of("words").url, entry_of("words").token) == (None, None)

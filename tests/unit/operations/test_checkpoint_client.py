@@ -19,9 +19,9 @@ from stormspark.checkpoint.dead_letters import LocalLetterFiles
 from stormspark.errors import TopologyNotAliveError
 from stormspark.operations.checkpoint_client import CheckpointClient
 from stormspark.worker.host.lifeline import this_machine, this_process
-from tests.unit.operations.test_server import Words, folder, run
+from tests.unit.operations.test_server import Words, run
 
-__all__ = ["folder"]  # a fixture
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 class Box:

@@ -22,10 +22,10 @@ from stormspark.metrics import TaskCounters
 from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.registry import entry_of
 from stormspark.worker.host.logger_levels import LoggerLevels
-from tests.unit.operations.test_server import Words, folder, run, serving
+from tests.unit.operations.test_server import Words, run, serving
 from tests.waiting import wait_for
 
-__all__ = ["folder"]  # a fixture
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ import httpx
 import pytest
 
 from stormspark.cli.events import _Followed
-from tests.unit.operations.test_server import folder, run  # noqa: F401
+from tests.unit.operations.test_server import run
 from tests.unit.operations.test_storm_fields import Words, served
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
-def words(folder: Path, tmp_path: Path) -> Iterator[tuple[Words, httpx.Client]]:  # noqa: F811
+def words(folder: Path, tmp_path: Path) -> Iterator[tuple[Words, httpx.Client]]:
     running = Words(lines="the lines/1")
     running.log_folder = str(tmp_path)  # type: ignore[assignment]
     tmp_path.chmod(0o700)

@@ -10,9 +10,9 @@ import pytest
 
 from stormspark.metrics import Durations
 from stormspark.operations.registry import entry_of
-from tests.unit.operations.test_server import Words, folder, run, serving
+from tests.unit.operations.test_server import Words, run, serving
 
-__all__ = ["folder"]  # a fixture
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture

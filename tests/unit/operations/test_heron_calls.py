@@ -11,14 +11,15 @@ import httpx
 import pytest
 
 from stormspark.metrics import TaskCounters
-from tests.unit.operations.test_server import folder  # noqa: F401
 from tests.unit.operations.test_storm_fields import Words, served, spent
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 NAMED = {"cluster": "any", "environ": "any", "topology": "words"}
 
 
 @pytest.fixture
-def words(folder: Path) -> Iterator[tuple[Words, httpx.Client]]:  # noqa: F811
+def words(folder: Path) -> Iterator[tuple[Words, httpx.Client]]:
     running = Words(conf={"my.password": "sesame"})
     for client in served(running):
         yield running, client

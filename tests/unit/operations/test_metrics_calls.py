@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from stormspark.metrics import TaskCounters
 from stormspark.operations.registry import entry_of
 from tests.unit.operations.test_access import words as words_on_a_port  # noqa: F401
-from tests.unit.operations.test_server import Words, folder, words  # noqa: F401
+from tests.unit.operations.test_server import Words
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def get(path: str) -> httpx.Response:
@@ -16,7 +19,7 @@ def get(path: str) -> httpx.Response:
         return client.get(f"http://driver{path}")
 
 
-def test_prometheus_reads_it(words: Words) -> None:  # noqa: F811
+def test_prometheus_reads_it(words: Words) -> None:
     words.counters = {words.plan.components["count"].tasks[0]: TaskCounters(executed=10)}
     found = {one.name: one for one in text_string_to_metric_families(get("/metrics").text)}
     assert [one.value for one in found["stormspark_executed"].samples] == [10.0]

@@ -26,7 +26,6 @@ from stormspark.driver.commit_log import CommitLog
 from stormspark.driver.error_log import TaskError
 from stormspark.driver.source_lag import PartitionLag
 from stormspark.metrics import Histogram, TaskCounters
-from stormspark.operations import registry
 from stormspark.operations.page import log_files
 from stormspark.operations.page.finished import UnreadablePageError, read_finished
 from stormspark.operations.page.one_page import Links, one_page
@@ -37,23 +36,9 @@ from stormspark.testing import FixedTupleSpout, TestWordCounter
 from stormspark.worker.stories.story import Holder, Story
 from tests.unit.operations.test_server import Words, serving
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e\ud800"
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # sockets have short names
-        place = Path(made, "registry")
-        monkeypatch.setattr(registry, "registry_folder", lambda: place)
-        yield place
-
-
-@pytest.fixture
-def words() -> Iterator[Words]:
-    running = Words()
-    server = serving(running)
-    yield running
-    server.close()
 
 
 @pytest.fixture

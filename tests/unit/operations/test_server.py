@@ -8,9 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.windows import ALL_TIME
-from stormspark.operations import registry
 from stormspark.operations.client import Client
 from stormspark.operations.facts import Watcher, WorkerPlace
 from stormspark.operations.registry import Registration, entries, entry_of
@@ -39,6 +36,8 @@ from stormspark.testing import FixedTupleSpout, TestWordCounter
 from tests.unit.operations.figures import Figures
 from tests.unit.operations.test_controls import Running
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 class Words(Figures, Running):
@@ -72,22 +71,6 @@ class Words(Figures, Running):
 
     def worker_places(self) -> list[WorkerPlace]:
         return [WorkerPlace(0, "one", 17, time.time() - 90.5), WorkerPlace(1, "", 0, 0.0)]
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # sockets have short names
-        place = Path(made, "registry")
-        monkeypatch.setattr(registry, "registry_folder", lambda: place)
-        yield place
-
-
-@pytest.fixture
-def words() -> Iterator[Words]:
-    running = Words()
-    server = serving(running)
-    yield running
-    server.close()
 
 
 def serving(running: Words) -> Server:

@@ -24,7 +24,8 @@ from stormspark.operations.registry import entry_of
 from stormspark.operations.server import serve
 from stormspark.plan import plan_topology
 from tests.unit.operations.test_server import Words as AnyWords
-from tests.unit.operations.test_server import folder  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 STORM_1 = json.loads(Path(__file__).with_name("storm_1_fields.json").read_text())
 #: What there is in Storm 2.8 besides, by call: the path to an object, and its fields.
@@ -161,7 +162,7 @@ def served(running: Words) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def client(folder: Path) -> Iterator[httpx.Client]:  # noqa: F811
+def client(folder: Path) -> Iterator[httpx.Client]:
     yield from served(Words())
 
 
@@ -294,7 +295,7 @@ def test_what_there_is_not(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "name", ["a/b", "<script>alert(1)</script>", "50%", "a b+c", "größe", "%2F", "a?b=c&d#e"]
 )
-def test_hostile_names_are_reached_by_their_encoded_ids(folder: Path, name: str) -> None:  # noqa: F811
+def test_hostile_names_are_reached_by_their_encoded_ids(folder: Path, name: str) -> None:
     for client in served(Words(split=name, lines=f"{name} ")):
         (bolt, _) = asked(client, "topology/ID")["bolts"]
         page = client.get(f"topology/{Words.storm_id}/component/{bolt['encodedBoltId']}").json()
@@ -304,7 +305,7 @@ def test_hostile_names_are_reached_by_their_encoded_ids(folder: Path, name: str)
         assert set(graph) == {name, f"{name} ", "count"}
 
 
-def test_secrets_of_the_configuration_are_hidden(folder: Path) -> None:  # noqa: F811
+def test_secrets_of_the_configuration_are_hidden(folder: Path) -> None:
     conf = {"my.password": "sesame", "jdbc": {"url": "jdbc:postgresql://me:sesame@host/db"}, "my.limit": 7}
     for client in served(Words(conf=conf)):
         page = client.get(f"topology/{Words.storm_id}")
@@ -313,7 +314,7 @@ def test_secrets_of_the_configuration_are_hidden(folder: Path) -> None:  # noqa:
         assert (shown["my.password"], shown["jdbc"], shown["my.limit"]) == ("***", {"url": "***"}, 7)
 
 
-def test_any_text_can_be_an_error(folder: Path) -> None:  # noqa: F811
+def test_any_text_can_be_an_error(folder: Path) -> None:
     running = Words()
     running.reported = {"count": (TaskError(1.0, "count", 3, 0, "file \udcff is gone"),)}
     for client in served(running):
