@@ -14,7 +14,7 @@ from stormspark import __version__
 from stormspark.cli.background import handed_over
 from stormspark.cli.environment_archive import EnvironmentArchive, environment_archive
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.operating_commands import COMMANDS, SPELLINGS, wait_option
+from stormspark.cli.operating_commands import COMMANDS, SPELLINGS, last_lines, wait_option
 from stormspark.cli.reach import Reach, reaches, reaches_all
 from stormspark.cli.refusing import assignments as _assignments
 from stormspark.cli.refusing import refusing as _refusing
@@ -1010,15 +1010,7 @@ def ui(files: tuple[str, ...], port: int, opens: bool | None) -> None:
 @_topology_by_name
 @click.argument("task", metavar="[COMPONENT|COMPONENT[TASK]]", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until Ctrl-C.")
-@click.option(
-    "-n",
-    "--lines",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many lines of each file.",
-)
+@last_lines("How many lines of each file.")
 @_refusing
 def tail(name: str, task: str | None, follow: bool, lines: int) -> None:
     """Show the last lines of logs of the topology NAME on this host: of a component, of one of its tasks (count[0]), or all."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from stormspark.cli.reach import Reach, complete_names, reaches
 from stormspark.cli.refusing import refusing
 
-__all__ = ["COMMANDS", "SPELLINGS", "wait_option"]
+__all__ = ["COMMANDS", "SPELLINGS", "last_lines", "wait_option"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _prints_json = click.option("--json", "as_json", is_flag=True, help="Print the answer of the REST API.")
 #: The wait of ``kill`` and ``rebalance``. The second spelling is that of Storm's documents.
@@ -22,6 +25,19 @@ wait_option = click.option(
     metavar="SECS",
     help="How long the tuples that are under way may still take. The default is the topology's message timeout.",
 )
+
+
+def last_lines(help_text: str) -> Callable[[_F], _F]:
+    """Return the option that says how many of the last lines are shown, ten by default."""
+    return click.option(
+        "-n",
+        "--lines",
+        type=click.IntRange(min=0),
+        default=10,
+        show_default=True,
+        metavar="N",
+        help=help_text,
+    )
 
 
 @click.command()
@@ -280,15 +296,7 @@ def debug(reach: Reach, component: str | None, percentage: float | None, off: bo
 @click.argument("name", metavar="NAME", shell_complete=complete_names)
 @click.argument("component", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with the events that come, until Ctrl-C.")
-@click.option(
-    "-n",
-    "--lines",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many events of each worker.",
-)
+@last_lines("How many events of each worker.")
 @refusing
 def events(name: str, component: str | None, follow: bool, lines: int) -> None:
     """Show what the topology NAME, or its COMPONENT, has logged of its events on this host (see debug)."""

@@ -12,12 +12,11 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-import uvicorn
 from rich.console import Console
 from rich.text import Text
 
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.operations.connections import ACCEPTED_AT_ONCE, LimitedConnection
+from stormspark.operations.connections import limited_server
 from stormspark.operations.page.finished import read_finished
 from stormspark.operations.page.one_page import Links, one_page
 from stormspark.operations.registry import registry_folder
@@ -54,20 +53,7 @@ def serve_page(port: int, files: Sequence[str], *, opens: bool | None) -> int:
     console.print(Text(f"{link()}\nThis link is good for one time. Ctrl-C ends the page."), soft_wrap=True)
     if opens if opens is not None else _has_desktop():
         _open(link())
-    server = uvicorn.Server(
-        uvicorn.Config(
-            one_page(links, finished),
-            loop="asyncio",
-            http=LimitedConnection,
-            backlog=ACCEPTED_AT_ONCE,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=2,
-        )
-    )
+    server = limited_server(one_page(links, finished), shutdown_secs=2)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[bound])
     return 0

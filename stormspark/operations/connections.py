@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 
+import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["ACCEPTED_AT_ONCE", "LimitedConnection"]
+__all__ = ["limited_server"]
 
 #: The server accepts so many connections before it looks at one. Each may be one too many.
-ACCEPTED_AT_ONCE = 50
+_ACCEPTED_AT_ONCE = 50
 
 #: The most connections at once. Pages and commands need a few.
 _MOST = 100
@@ -21,7 +23,7 @@ _MOST = 100
 _IDLE_SECS = 20.0
 
 
-class LimitedConnection(H11Protocol):
+class _LimitedConnection(H11Protocol):
     """A connection as uvicorn has them, with these limits. One too many is closed at once."""
 
     _look: asyncio.TimerHandle | None = None
@@ -48,3 +50,21 @@ class LimitedConnection(H11Protocol):
             self.transport.close()
         else:
             self._look = self.loop.call_later(_IDLE_SECS, self._end_if_idle)
+
+
+def limited_server(application: ASGIApp, *, shutdown_secs: int | None = None) -> uvicorn.Server:
+    """Return a server with these limits. ``shutdown_secs`` is how long its end waits for answers; None is without limit."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            loop="asyncio",
+            http=_LimitedConnection,
+            backlog=_ACCEPTED_AT_ONCE,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=shutdown_secs,
+        )
+    )

@@ -14,14 +14,11 @@ import threading
 import time
 from typing import Any
 
-import uvicorn
-from starlette.types import ASGIApp
-
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.operations.access import TokenRequired, new_token
 from stormspark.operations.application import app
 from stormspark.operations.client import Client
-from stormspark.operations.connections import ACCEPTED_AT_ONCE, LimitedConnection
+from stormspark.operations.connections import limited_server
 from stormspark.operations.controls import Controls
 from stormspark.operations.facts import Watcher
 from stormspark.operations.operable import Operable, Served
@@ -53,10 +50,10 @@ class Server:
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
-        self._servers = {_server(application): listening}
+        self._servers = {limited_server(application): listening}
         if port is not None:
             bound, token = port
-            self._servers[_server(TokenRequired(application, token))] = bound
+            self._servers[limited_server(TokenRequired(application, token))] = bound
         for one in self._servers.values():
             one.listen()
         self._thread = threading.Thread(target=self._run, name="serves the REST API", daemon=True)
@@ -90,22 +87,6 @@ class Server:
         for server in self._servers:
             server.should_exit = True
         self._thread.join(_CLOSE_SECS)
-
-
-def _server(application: ASGIApp) -> uvicorn.Server:
-    return uvicorn.Server(
-        uvicorn.Config(
-            application,
-            loop="asyncio",
-            http=LimitedConnection,
-            backlog=ACCEPTED_AT_ONCE,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-        )
-    )
 
 
 def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | None) -> Server | None:

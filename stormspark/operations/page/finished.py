@@ -10,26 +10,10 @@ from typing import Any
 
 from stormspark.errors import StormsparkError
 from stormspark.operations.page.edge_rates import edge_rates
-from stormspark.operations.page.snapshot import FORMAT, Ends, graph_of
+from stormspark.operations.page.snapshot import FORMAT, TOTALS, Ends, graph_of
 from stormspark.operations.page.verdict import MANY_FAILS
 
 __all__ = ["Finished", "UnreadablePageError", "read_finished"]
-
-_COUNTS = (
-    "emitted",
-    "transferred",
-    "executed",
-    "acked",
-    "failed",
-    "failed_by_bolt",
-    "timed_out",
-    "worker_lost",
-    "errors",
-    "restarts",
-    "dead_letters",
-    "shed",
-    "late",
-)
 
 
 class UnreadablePageError(StormsparkError):
@@ -218,7 +202,7 @@ def _component(document: Mapping[str, Any], name: str, one: Mapping[str, Any]) -
         "declared_at": "",
         "source": "",
         "state": "",
-        "totals": {count: one[count] for count in _COUNTS},
+        "totals": {count: one[count] for count in TOTALS},
         "rates": {
             count: one[count] / seconds if seconds else 0.0
             for count in ("emitted", "executed", "acked", "failed")

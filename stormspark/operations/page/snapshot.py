@@ -26,7 +26,24 @@ from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.throttling import throttling_lines
 from stormspark.worker.busy import Busy
 
-__all__ = ["FORMAT", "Ends", "Snapshots", "graph_of"]
+__all__ = ["FORMAT", "TOTALS", "Ends", "Snapshots", "graph_of"]
+
+#: What a component has counted since its start, by the names of `ComponentStatistics`.
+TOTALS = (
+    "emitted",
+    "transferred",
+    "executed",
+    "acked",
+    "failed",
+    "failed_by_bolt",
+    "timed_out",
+    "worker_lost",
+    "errors",
+    "restarts",
+    "dead_letters",
+    "shed",
+    "late",
+)
 
 #: The page says so if it does not know the format of what it is told.
 FORMAT = 1
@@ -163,24 +180,7 @@ def _component(
         "declared_at": plan.declared_at,
         "source": plan.kind_of_source,
         "state": plan.kind_of_state,
-        "totals": {
-            name: getattr(one, name)
-            for name in (
-                "emitted",
-                "transferred",
-                "executed",
-                "acked",
-                "failed",
-                "failed_by_bolt",
-                "timed_out",
-                "worker_lost",
-                "errors",
-                "restarts",
-                "dead_letters",
-                "shed",
-                "late",
-            )
-        },
+        "totals": {name: getattr(one, name) for name in TOTALS},
         "rates": {
             name: _round(rates[name]) for name in ("emitted", "executed", "acked", "failed") if name in rates
         },
