@@ -114,18 +114,18 @@ class Layout:
         self._premises.stirred.set()
 
     def end(self) -> None:
-        """End the layout once the running batch is committed. Return at once."""
-        self.wait_for_held()
+        """End the layout once the running batch is committed. Tuples that bolts hold get one message timeout before."""
+        self._wait_for_held()
         self.nimbus.limit_waiting()
-        self.cut_short()
+        self._cut_short()
 
     def kill(self) -> None:
         """End the layout now, and its worker processes."""
         self.over.set()
         self.nimbus.kill_workers()
-        self.cut_short()
+        self._cut_short()
 
-    def cut_short(self) -> None:
+    def _cut_short(self) -> None:
         """End the layout once the running batch is committed, without regard to tuples that bolts hold."""
         self.over.set()
         self._premises.wake.set()
@@ -155,7 +155,7 @@ class Layout:
     def _run_attempts(self) -> None:
         attempt, reason = 0, ""
         settings, premises = self.plan.settings, self._premises
-        retries = self._retries = Retries(
+        retries = Retries(
             settings.max_attempts, settings.outage_timeout_secs, settings.restart_max_delay_secs
         )
         while True:
@@ -290,32 +290,32 @@ class Layout:
                 run.note_end()
                 return
 
-    def wait_for_held(self) -> None:
+    def _wait_for_held(self) -> None:
         """Deactivate the spouts, and give tuples that bolts hold beyond their batch one message timeout to be acked (see `end`).
 
         Only tuples that a source can't bring again are waited for.
         """
         spouts = (one for one in self.plan.components.values() if one.kind == "spout")
-        if not self.held or all(spout.source for spout in spouts):
+        if not self._held or all(spout.source for spout in spouts):
             return
         secs = self.plan.settings.message_timeout_secs
         _log.info(
-            "%s waits at most %g s for %d tuples that its bolts keep", self.plan.topology, secs, self.held
+            "%s waits at most %g s for %d tuples that its bolts keep", self.plan.topology, secs, self._held
         )
         self.activate(False)
         until = time.monotonic() + secs
-        while self.held and time.monotonic() < until and not self.over.is_set():
+        while self._held and time.monotonic() < until and not self.over.is_set():
             if self._has_ended.wait(0.1):
                 return
-        if self.held:
+        if self._held:
             _log.warning(
                 "%s stops while its bolts keep %d tuples of committed batches: tuples that do not come from a source are lost",
                 self.plan.topology,
-                self.held,
+                self._held,
             )
 
     @property
-    def held(self) -> int:
+    def _held(self) -> int:
         """The number of tuples that bolts still held when the last committed batch had ended."""
         run = self.query_run
         return 0 if run is None else run.held
