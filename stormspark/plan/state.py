@@ -23,8 +23,11 @@ def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> Physica
     and for a ``stormspark.state.keys`` that does not fit its bolt.
     """
     _check_without_transactions(plan, context.topology)
+    if plan.settings.state_keys not in (None, "grouping"):
+        msg = f"stormspark.state.keys must be grouping, got {plan.settings.state_keys!r}; set it to grouping, or remove it"
+        raise InvalidTopologyError(msg)
     for component in context.topology.components.values():
-        _check_keys(component, context.own_settings(component))
+        _check_keys(component, context.own_settings(component).state_keys)
     exactly_once = _is_exactly_once(plan, context.topology)
     if exactly_once:
         _check_transactions(plan.settings)
@@ -32,6 +35,7 @@ def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> Physica
     components = {
         one.id: replace(
             one,
+            settings=_without_unfit_keys(declared[one.id], one.settings),
             kind_of_state=_kind_of_state(declared[one.id], one.settings, exactly_once=exactly_once),
             windowed=declared[one.id].window_time is not None and exactly_once,
         )
@@ -96,14 +100,26 @@ def _check_transactions(settings: Settings) -> None:
         raise InvalidTopologyError(msg)
 
 
-def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
-    """Check ``stormspark.state.keys``. This setting distributes a bolt's state among its tasks by the keys of the bolt's
-    groupings.
+def _without_unfit_keys(component: ComponentDeclaration, settings: Settings) -> Settings:
+    """Return the settings of a component without ``stormspark.state.keys`` if that setting does not fit the component.
 
-    If the setting is given, raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its
+    The topology's configuration, or a command line, gives the setting to all components at once. It means those that it fits.
+    Windows, outboxes of sinks and pickled attributes have other keys, and would go to the wrong tasks.
+    """
+    try:
+        _check_keys(component, settings.state_keys)
+    except InvalidTopologyError:
+        return replace(settings, state_keys=None)
+    return settings
+
+
+def _check_keys(component: ComponentDeclaration, keys: str | None) -> None:
+    """Check ``keys``, a value of ``stormspark.state.keys``: whether the bolt's state can be dealt out by the keys of
+    its groupings.
+
+    If ``keys`` is not None, raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its
     groupings are fields groupings with the same number of fields.
     """
-    keys = own_settings.state_keys
     if keys is None:
         return
     if keys != "grouping":

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormspark import Fields, TopologyBuilder
+from stormspark import Count, Fields, StatefulBolt, TopologyBuilder, Tuple, TupleWindow, WindowedBolt
+from stormspark.connectors import FileBolt
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.plan.rebalance import rebalanced
 from stormspark.testing import TestWordCounter, TestWordSpout
+
+
+class Counting(StatefulBolt[Any]):
+    def init_state(self, state: Any) -> None:
+        pass
+
+    def execute(self, tup: Tuple) -> None:
+        pass
+
+
+class Windows(WindowedBolt):
+    def execute(self, window: TupleWindow) -> None:
+        pass
 
 
 def _plan(conf: dict[str, object] | None = None, *, tasks: int = 4, workers: int | None = 2) -> PhysicalPlan:
@@ -107,3 +122,25 @@ def test_a_workers_count_that_followed_the_cores_is_fixed_by_a_rebalance() -> No
     again = rebalanced(_plan(workers=None), workers=2)
     assert again.settings.workers == again.conf["topology.workers"] == 2
     assert again.workers_reason == "topology.workers is 2 since the last rebalance"
+
+
+def test_keys_of_the_grouping_for_all_components_are_those_of_bolts_that_they_fit() -> None:
+    """C36, J3: the topology's configuration means neither windows, nor outboxes of sinks, nor what a shuffle deals out."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("fits", Counting()).fields_grouping("words", Fields("word"))
+    builder.set_bolt("shuffled", Counting()).shuffle_grouping("words")
+    windows = Windows().with_tumbling_window(Count(3))
+    builder.set_bolt("windows", windows).fields_grouping("words", Fields("word"))
+    builder.set_bolt("sink", FileBolt("out")).fields_grouping("words", Fields("word"))
+    topology = builder.create_topology("demo")
+    plan = plan_topology(topology, {"stormspark.exactly.once": True, "stormspark.state.keys": "grouping"})
+    again = rebalanced(plan, executors={"fits": 3})
+    assert len(again.components["fits"].tasks) == 3
+    for other in ("shuffled", "windows", "sink"):
+        with pytest.raises(InvalidTopologyError, match=f"'{other}' has 1 tasks and can't have 3, because"):
+            rebalanced(plan, executors={other: 3})
+    with pytest.raises(
+        InvalidTopologyError, match=r"stormspark\.state\.keys must be grouping, got 'groupings'"
+    ):
+        plan_topology(topology, {"stormspark.state.keys": "groupings"})
