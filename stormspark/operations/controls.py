@@ -153,6 +153,8 @@ class Controls:
             self._running.lay_out(plan)
         except StatusError as error:  # the topology ends
             _log.warning("%s", error)
+        except Exception:  # nobody else hears of it, and the spouts must not stay deactivated
+            _log.exception("topology %s could not be laid out anew", self._running.name)
         with self._lock:
             if self._status is Status.REBALANCING:
                 self._status = before

@@ -182,6 +182,24 @@ def test_a_topology_that_ends_before_it_is_laid_out_ends() -> None:
     assert running.told[:2] == ["deactivate", "lay out 2"]
 
 
+@pytest.mark.parametrize("active", [True, False])
+def test_a_topology_that_can_not_be_laid_out_returns_to_the_state_that_was(
+    active: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise its spouts would stay deactivated, and every command but a kill would be refused, for ever."""
+
+    class Refusing(Running):
+        def lay_out(self, plan: PhysicalPlan) -> None:
+            raise RuntimeError("JVM is away")
+
+    running = Refusing()
+    controls = Controls(running, 30.0, active=active)
+    controls.rebalance(0.0)
+    wait_for(lambda: controls.status is (Status.ACTIVE if active else Status.INACTIVE), 10)
+    assert running.told == ["deactivate", *(["activate"] if active else [])]
+    assert "topology words could not be laid out anew" in caplog.text and "JVM is away" in caplog.text
+
+
 def test_a_wait_longer_than_any_is_followed_by_a_shorter_one() -> None:
     running = Running()
     controls = Controls(running, 30.0)
