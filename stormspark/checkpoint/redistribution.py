@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stormspark.checkpoint.handed_state import HandedState
@@ -64,12 +63,14 @@ def deal(
     table: StateTable | HandedState,
     as_of: int,
     mine: Collection[int],
+    tasks_before: int,
 ) -> dict[int, list[Moved]]:
     """Return the state of ``component`` as of batch ``as_of``: the keys of each task whose index is in ``mine``, in order.
 
-    Raises `CheckpointError`, which names the key, if a key can't come from the groupings, or if one task would get the same key
-    from two tasks.
+    ``tasks_before`` is the number of tasks that the component had then. Raises `CheckpointError`, which names the key, if a key
+    can't come from the groupings, or is not with the task to which they sent it. So no task gets the same key from two tasks.
     """
+    ints = plan.settings.fields_ints
     width = next(
         len(edge.grouping.key_fields)
         for edge in plan.edges
@@ -80,26 +81,29 @@ def deal(
         columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
         for before, key, value in zip(*columns, strict=True):
             try:
-                index = task_index_of(decode_key(key), width, len(component.tasks), plan.settings.fields_ints)
+                decoded = decode_key(key)
+                index, was = (
+                    task_index_of(decoded, width, n, ints) for n in (len(component.tasks), tasks_before)
+                )
             except (ValueError, TypeError) as error:
                 msg = (
                     f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
                 )
                 raise CheckpointError(msg) from error
+            if was != before:
+                msg = (
+                    f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
+                    f"dealt out to them (stormspark.state.keys: grouping): task {before} of {tasks_before} has the key "
+                    f"{decoded!r}, but a fields grouping sends that key to task {was}. So it is not the value by which its "
+                    f"groupings group, or not quite: like Storm's, a fields grouping distinguishes 0.0 and -0.0, but a state "
+                    f"does not. Give it as many tasks as before"
+                )
+                raise CheckpointError(msg)
             if index in dealt:
                 dealt[index].append(Moved(before, key, value))
     for moved in dealt.values():
         moved.sort(key=lambda one: one.key)
-        for one, other in pairwise(moved):
-            if one.key == other.key:
-                msg = (
-                    f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
-                    f"dealt out to them (stormspark.state.keys: grouping): tasks {one.before} and {other.before} both have the "
-                    f"key {decode_key(one.key)!r}, and now one task would get both values. Like Storm's, a fields grouping "
-                    f"distinguishes 0.0 and -0.0, but a state does not. Give it as many tasks as before"
-                )
-                raise CheckpointError(msg)
     return dealt
 
 

@@ -98,7 +98,7 @@ class BatchState:
             component = self._plan.components[name]
             before = known.get(name)
             if before is not None and before.tasks != len(component.tasks):
-                self._dealt[name] = deal(self._plan, component, table, committed, mine)
+                self._dealt[name] = deal(self._plan, component, table, committed, mine, before.tasks)
             for index, task in mine.items():
                 assert task.state is not None
                 if name in self._dealt:

@@ -246,14 +246,36 @@ def test_a_setting_that_can_not_hold_is_refused_when_the_topology_is_planned():
         planned("groupings", "fields")
 
 
-def test_keys_that_two_tasks_have_are_not_dealt_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [[0.0, -0.0], [-0.0]])
+def test_keys_that_a_grouping_tells_apart_and_a_state_does_not_are_not_dealt_out(
+    tmp_path: Path, numbers: list[float]
+) -> None:
     """C36, D3: 0.0 and -0.0 are two keys to a fields grouping, as in Storm, and one to a state."""
-    keys = {"stormspark_state_keys": "grouping"}
-    run = DurableWorkers(counting([(0.0,), (-0.0,)], 3, **keys), tmp_path, {"topology.workers": 2}, 0)
+    rows = [(number,) for number in numbers]
+    run = DurableWorkers(counting(rows, 3, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 0)
     run.run_batch()
     run.run_batch()
     run.close()
     with pytest.raises(
-        CheckpointError, match=r"tasks 1 and 2 both have the key 0.0, .* as many tasks as before"
+        CheckpointError,
+        match=r"task 2 of 3 has the key 0.0, .* sends that key to task 1.* as many tasks as before",
     ):
-        DurableWorkers(counting([], 4, **keys), tmp_path, {"topology.workers": 2}, 1).run_batch()
+        DurableWorkers(counting([], 4, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 1).run_batch()
+
+
+def test_keys_that_are_not_those_of_the_tuples_are_not_dealt_out(tmp_path: Path) -> None:
+    """C36: a count by words in small letters would begin anew in another task, without a word."""
+
+    class InSmallLetters(Count):
+        def execute(self, tup: Any) -> None:
+            self.counts[tup[0].lower()] = 1
+            self.collector.ack(tup)
+
+    def topology(tasks: int) -> Topology:
+        return counting([("Storm",), ("sPark",)], tasks, InSmallLetters(), **BY_GROUPING)
+
+    DurableWorkers(topology(3), tmp_path, {}).run_batch()
+    with pytest.raises(
+        CheckpointError, match=r"has the key 's.*', but a fields grouping sends that key to task"
+    ):
+        DurableWorkers(topology(4), tmp_path, {}, 1)
