@@ -25,7 +25,11 @@ from stormspark.grouping import FieldsGrouping
 from stormspark.grouping.hashing import fields_task_index
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 
-__all__ = ["Moved", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_index_of"]
+__all__ = ["Moved", "NotDealtOutError", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_index_of"]
+
+
+class NotDealtOutError(CheckpointError):
+    """State can't be dealt out to another number of tasks, because of its keys. Trying again does not help."""
 
 
 class Moved(NamedTuple):
@@ -67,7 +71,7 @@ def deal(
 ) -> dict[int, list[Moved]]:
     """Return the state of ``component`` as of batch ``as_of``: the keys of each task whose index is in ``mine``, in order.
 
-    ``tasks_before`` is the number of tasks that the component had then. Raises `CheckpointError`, which names the key, if a key
+    ``tasks_before`` is the number of tasks that the component had then. Raises `NotDealtOutError`, which names the key, if a key
     can't come from the groupings, or is not with the task to which they sent it. So no task gets the same key from two tasks.
     """
     ints = plan.settings.fields_ints
@@ -90,7 +94,7 @@ def deal(
                     f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
                 )
-                raise CheckpointError(msg) from error
+                raise NotDealtOutError(msg) from error
             if was != before:
                 msg = (
                     f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
@@ -99,7 +103,7 @@ def deal(
                     f"groupings group, or not quite: like Storm's, a fields grouping distinguishes 0.0 and -0.0, but a state "
                     f"does not. Give it as many tasks as before"
                 )
-                raise CheckpointError(msg)
+                raise NotDealtOutError(msg)
             if index in dealt:
                 dealt[index].append(Moved(before, key, value))
     for moved in dealt.values():

@@ -93,6 +93,7 @@ class Layout:
                 shared=self.recovery.shared,
                 working_folder=settings.working_dir and os.path.abspath(settings.working_dir),
                 tasks_of=plan.names_of_tasks,
+                is_first=is_first,
             )
         except BaseException:
             self.recovery.close()

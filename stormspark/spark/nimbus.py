@@ -30,6 +30,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from stormspark.checkpoint.redistribution import NotDealtOutError
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
@@ -157,7 +158,7 @@ class Nimbus:
     address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus does not listen on the
     network. ``certificate`` encrypts the traffic over the network (`Key`). A connection over the network may be silent for
     ``silence_secs``. ``shared`` is the driver's folder that all workers must be able to see. ``tasks_of`` names the tasks of a
-    worker, for people.
+    worker, for people. ``is_first`` is false if the topology ran before it was laid out anew.
 
     Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
     why. It calls ``on_stir`` when a worker that had nothing to do has work again.
@@ -186,6 +187,7 @@ class Nimbus:
         shared: SharedFolder | None = None,
         working_folder: str | None = None,
         tasks_of: Callable[[int], str] = lambda worker: "",
+        is_first: bool = True,
     ) -> None:
         # Each worker connects, and so does each of Spark's Python processes. Nothing reports how many of these there are (Spark's
         # default parallelism may be many times as large), so make room for as many as there are workers.
@@ -204,7 +206,7 @@ class Nimbus:
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
-        self._shared, self._tasks_of = shared, tasks_of
+        self._shared, self._tasks_of, self._is_first = shared, tasks_of, is_first
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._prepare_timeout = prepare_timeout_secs
         self._stops_since: float | None = None  # when the topology was told to stop
@@ -637,7 +639,7 @@ class Nimbus:
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
         """End the topology if a worker does not see the driver's folder, because the worker's files would be lost (W3).
 
-        If an earlier attempt has run, the reason may be storage that can't be reached now. Then only the attempt ends.
+        If an earlier attempt or layout has run, the reason may be storage that can't be reached now. Then only the attempt ends.
         """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
@@ -725,16 +727,16 @@ class Nimbus:
 
     @property
     def _starts_again(self) -> bool:
-        """Whether an earlier attempt has run.
+        """Whether an earlier attempt or layout has run.
 
         If so, storage and hosts have worked once, and a failure may mean that they can't be reached for a while.
         """
         with self._changed:
-            return self._assignments.attempt > 0
+            return not self._is_first or self._assignments.attempt > 0
 
     def _start_failed(self, failed: StartFailed) -> None:
         error = _error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}")
-        outside = isinstance(error, CheckpointError) and not isinstance(error, FencedError)
+        outside = isinstance(error, CheckpointError) and not isinstance(error, FencedError | NotDealtOutError)
         if self._starts_again and (failed.outside or outside):
             self._lose(failed.worker, failed.incarnation, str(error), outside=True)
         else:

@@ -16,6 +16,7 @@ from stormspark.worker.host.connection import Connection
 
 pytest.importorskip("pyspark")
 
+from stormspark.checkpoint.redistribution import NotDealtOutError
 from stormspark.checkpoint.shared_folder import SharedFolder, show_that_it_is_seen
 from stormspark.errors import CheckpointError, ComponentError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.spark import nimbus as nimbus_module
@@ -306,6 +307,21 @@ def test_state_that_can_not_be_read_later_is_waited_for(make: Callable[..., Nimb
     assert fake.worker.recv().exit
     assert nimbus.error is None and nimbus.broken_outside
     assert nimbus.broken is not None and "the disk is away" in nimbus.broken
+
+
+def test_state_that_can_not_be_read_after_a_rebalance_is_waited_for(make: Callable[..., Nimbus]) -> None:
+    """J3: the topology has run, so an outage in this moment must not end it."""
+    nimbus = make(is_first=False)
+    _fails_to_start(nimbus, CheckpointError("the disk is away"))
+    assert nimbus.error is None and nimbus.broken_outside
+    assert nimbus.broken is not None and "the disk is away" in nimbus.broken
+
+
+def test_keys_that_can_not_be_dealt_out_stop_the_topology_at_any_attempt(make: Callable[..., Nimbus]) -> None:
+    """C36: they are the same the next time."""
+    nimbus = make(is_first=False)
+    _fails_to_start(nimbus, NotDealtOutError("the key 7"))
+    assert isinstance(nimbus.error, NotDealtOutError)
 
 
 def test_prepare_that_raises_stops_the_topology_at_any_attempt(make: Callable[..., Nimbus]) -> None:
