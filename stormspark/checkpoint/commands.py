@@ -22,6 +22,7 @@ import logging
 import re
 import secrets
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -39,6 +40,8 @@ _COMMAND = re.compile(r"command-([0-9a-f]{16})\.json")
 _ANSWER = re.compile(r"answer-[0-9a-f]{16}\.json")
 #: A command has a path and perhaps some levels of loggers.
 _MOST_BYTES = 200_000
+#: A driver remembers this many commands that it has run.
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,10 @@ class CommandBox:
         self, files: LetterFiles, driver: str, call: Callable[[str, str, Any], tuple[int, dict[str, Any]]]
     ) -> None:
         self._files, self._driver, self._call = files, driver, call
+        #: The names that were looked at, as long as they are listed; and the last ones that were run, because their files may
+        #: be listed again when the storage was away.
         self._seen: set[str] = set()
+        self._ran: deque[str] = deque(maxlen=_REMEMBERED)
         self._closed = threading.Event()
         with contextlib.suppress(OSError):
             self._delete_old()
@@ -117,11 +123,12 @@ class CommandBox:
         names = sorted(name for name in self._files.names() if _COMMAND.fullmatch(name))
         self._seen &= set(names)
         for name in names:
-            if name in self._seen or self._closed.is_set():
+            if name in self._seen or name in self._ran or self._closed.is_set():
                 continue
-            self._seen.add(name)  # before anything else: whatever happens, it runs once
+            self._seen.add(name)
             command = self._read(name)
             if command is not None and command.driver == self._driver:
+                self._ran.append(name)  # before anything else: whatever happens, it runs once
                 self._run(command, name)
 
     def _run(self, command: Command, name: str) -> None:

@@ -106,6 +106,27 @@ def test_a_command_runs_once_also_if_it_can_not_be_deleted(box: Box, monkeypatch
     assert len(box.calls) == 1
 
 
+def test_a_command_runs_once_also_if_the_storage_goes_away_and_comes_back(box: Box) -> None:
+    """The answer and the deletion are not possible then, and meanwhile the folder looks as if it were not there."""
+    folder, away = box.place / FOLDER, box.place / "away"
+    send_command(box.files, "17ab", "POST", "topology/{this}/rebalance/0", None)
+
+    def call(method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+        box.calls.append((method, path, body))
+        folder.rename(away)
+        folder.write_text("no folder")
+        return 200, {}
+
+    box.box._call = call
+    with pytest.raises(OSError, match="File exists"):
+        box.box.look()
+    box.box.look()
+    folder.unlink()
+    away.rename(folder)
+    box.box.look()
+    assert len(box.calls) == 1
+
+
 def test_a_command_can_be_read_by_whoever_may_read_the_folder(tmp_path: Path) -> None:
     """A sender who is another user than the driver's, and whose umask is strict."""
     folder = tmp_path / "commands"
