@@ -89,7 +89,7 @@ def deal(
                 index, was = (
                     task_index_of(decoded, width, n, ints) for n in (len(component.tasks), tasks_before)
                 )
-            except (ValueError, TypeError) as error:
+            except Exception as error:  # to unpickle a key runs any code
                 msg = (
                     f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"

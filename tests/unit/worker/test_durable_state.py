@@ -12,6 +12,7 @@ from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.api.state import StatefulBolt
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.ordered_keys import decode_key
+from stormspark.checkpoint.redistribution import NotDealtOutError
 from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_files import changed_rows
 from stormspark.checkpoint.state_table import StateTable, TaskChanges
@@ -279,3 +280,31 @@ def test_keys_that_are_not_those_of_the_tuples_are_not_dealt_out(tmp_path: Path)
         CheckpointError, match=r"has the key 's.*', but a fields grouping sends that key to task"
     ):
         DurableWorkers(topology(4), tmp_path, {}, 1)
+
+
+class Word(str):
+    """A key of a class that may have another name by now."""
+
+    __slots__ = ()
+    is_gone = False
+
+    def __reduce__(self) -> Any:
+        return _word, (str(self),)
+
+
+def _word(text: str) -> Word:
+    if Word.is_gone:
+        raise AttributeError("module 'words' has no attribute 'Word'")
+    return Word(text)
+
+
+def test_a_key_that_can_not_be_read_any_more_is_not_dealt_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C36: the error says which component it is, and what to do."""
+    DurableWorkers(counting([(Word("a"),)], 3, **BY_GROUPING), tmp_path, {}).run_batch()
+    monkeypatch.setattr(Word, "is_gone", True)
+    with pytest.raises(
+        NotDealtOutError, match=r"bolt 'count' has 4 tasks now.*'words' has no attribute 'Word'.*as before"
+    ):
+        DurableWorkers(counting([], 4, **BY_GROUPING), tmp_path, {}, 1)
