@@ -37,6 +37,7 @@ __all__ = [
     "default_log_folder",
     "drivers_log_folder",
     "folder_for_sockets",
+    "is_claimed",
     "is_private",
     "make_log_folder",
     "make_private",
@@ -267,6 +268,15 @@ class FolderClaim:
     def close(self) -> None:
         """Note that this process no longer writes into the folder."""
         self._close()
+
+
+def is_claimed(folder: str | Path) -> bool:
+    """Return whether a process that lives has claimed the folder; false if the file system has no locks."""
+    with contextlib.suppress(OSError, UnsupportedEnvironmentError):
+        claim = FolderClaim(folder)
+        claim.close()
+        return claim.other is not None
+    return False
 
 
 def claim_logs(folder: str | Path, topology: str) -> FolderClaim:

@@ -1,8 +1,8 @@
 """The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
-The driver removes the folder when the topology ends. If the driver is killed, its workers remove the folder. If they are all
-killed together with the driver, as when memory runs out, the folder stays. A later topology of the same user removes it, if the
-folder is more than an hour old and the host was not restarted.
+The driver claims the folder as long as it uses it, and removes it when the topology ends. If the driver is killed, its workers
+remove the folder. If they are all killed together with the driver, as when memory runs out, the folder stays. A later topology of
+the same user removes it, if the folder is more than an hour old and the host was not restarted.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import contextlib
 import shutil
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from stormspark.private_files import is_private
+from stormspark.private_files import FolderClaim, is_claimed, is_private
 from stormspark.worker.host.launch import own_folder
 
 __all__ = ["scratch_folder"]
@@ -26,15 +27,21 @@ _LEAST_AGE_SECS = 3600.0
 _ANSWER_SECS = 1.0
 
 
-def scratch_folder() -> Path:
-    """Make a new folder, and remove the folders of dead runs."""
+def scratch_folder() -> tuple[Path, Callable[[], None]]:
+    """Make a new folder, and remove the folders of dead runs. Return the folder, and the function that removes it."""
     folder = own_folder(_PREFIX)
+    claim = FolderClaim(folder)
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        claim.close()
+
     (folder / _MARK).write_text(_this_host(), encoding="utf-8")
     with contextlib.suppress(OSError):
         for other in folder.parent.glob(f"{_PREFIX}*"):
             if other != folder and _is_left_over(other):
                 shutil.rmtree(other, ignore_errors=True)
-    return folder
+    return folder, remove
 
 
 def _is_left_over(folder: Path) -> bool:
@@ -44,7 +51,7 @@ def _is_left_over(folder: Path) -> bool:
         # Don't trust a folder that others can write to. Keep a folder that is new, because its driver may not listen on its
         # sockets yet.
         old = is_private(folder) and time.time() - mark.stat().st_mtime > _LEAST_AGE_SECS
-        if not old or mark.read_text(encoding="utf-8") != _this_host():
+        if not old or mark.read_text(encoding="utf-8") != _this_host() or is_claimed(folder):
             return False
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(_ANSWER_SECS)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import threading
 import time
 import weakref
@@ -228,8 +227,8 @@ class SparkTopology(ServedTopology):
         # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes the
         # folder at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove the
         # folder.
-        self._scratch = scratch_folder()
-        self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        self._scratch, remove = scratch_folder()
+        self._tidy_up = weakref.finalize(self, remove)
         self._began = time.time()
         self._wake, self._stirred, self._killed = threading.Event(), threading.Event(), threading.Event()
         self._ended = threading.Event()

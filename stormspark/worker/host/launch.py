@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,13 +22,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.private_files import LONGEST_FOR_SOCKETS, folder_for_sockets, is_private
+from stormspark.private_files import LONGEST_FOR_SOCKETS, folder_for_sockets, is_claimed, is_private
 from stormspark.tuple_path import PURE
 from stormspark.worker.host.addresses import ANY_PORT, Ports
 from stormspark.worker.host.connection import SILENCE_SECS
 from stormspark.worker.host.key import Key
 from stormspark.worker.host.lifeline import is_alive
-from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.link import Endpoint, remove_if_dead
 from stormspark.worker.host.messages import ProcessId
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "LaunchLostError",
     "end_process",
     "own_folder",
+    "remove_folders",
     "start",
     "worker_folder",
 ]
@@ -145,6 +147,22 @@ def worker_folder(launch: Launch) -> Path:
     """
     shared = os.path.dirname(launch.nimbus.unix)
     return own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
+
+
+def remove_folders(own: Path, nimbus: Endpoint) -> None:
+    """Remove a worker's ``own`` folder. If the driver was killed, remove the driver's folder around it, too.
+
+    A driver that lives may have no nimbus for a while, or another one that does not listen yet, because it lays its topology out
+    anew. But it has claimed its folder.
+    """
+    shutil.rmtree(own, ignore_errors=True)
+    drivers = Path(nimbus.unix).parent
+    is_within = own.parent == drivers
+    if is_within and is_claimed(drivers):
+        return
+    remove_if_dead(nimbus)
+    if is_within and not os.path.exists(nimbus.unix):
+        shutil.rmtree(drivers, ignore_errors=True)
 
 
 def end_process(process: ProcessId) -> None:

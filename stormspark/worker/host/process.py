@@ -26,7 +26,6 @@ import logging
 import os
 import pickle
 import queue
-import shutil
 import sys
 import threading
 import traceback
@@ -51,9 +50,9 @@ from stormspark.worker.host.introduction import (
     introduce,
     unusable_logs,
 )
-from stormspark.worker.host.launch import Launch, worker_folder
+from stormspark.worker.host.launch import Launch, remove_folders, worker_folder
 from stormspark.worker.host.lifeline import Lifeline
-from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
+from stormspark.worker.host.link import STRANGERS, Door
 from stormspark.worker.host.logger_levels import LoggerLevels
 from stormspark.worker.host.messages import (
     Adopt,
@@ -199,12 +198,7 @@ class WorkerProcess:
         with contextlib.suppress(Exception):
             end_of_output(sys.stdout, sys.stderr)
             _log.info("the worker ends: %s", reason)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        nimbus = self._launch.nimbus
-        remove_if_dead(nimbus)
-        if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
-            # The driver was killed, so it could not remove its folder. Nobody needs the folder any more.
-            shutil.rmtree(self._folder.parent, ignore_errors=True)
+        remove_folders(self._folder, self._launch.nimbus)
         end_children()
         exit_in_order(code)
 

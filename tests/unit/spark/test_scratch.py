@@ -26,7 +26,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def made(*, listens: bool, hours: float = 2.0, host: str | None = None) -> tuple[Path, socket.socket]:
-    folder = scratch.scratch_folder()
+    folder, _ = scratch.scratch_folder()
     sock = socket.socket(socket.AF_UNIX)
     sock.bind(str(folder / "nimbus"))
     if listens:
@@ -42,7 +42,7 @@ def made(*, listens: bool, hours: float = 2.0, host: str | None = None) -> tuple
 def test_what_a_dead_run_left_is_removed(temporary: Path) -> None:
     dead, sock = made(listens=False)
     sock.close()
-    mine = scratch.scratch_folder()
+    mine, _ = scratch.scratch_folder()
     assert not dead.exists() and sorted(temporary.iterdir()) == [mine]
     assert mine.stat().st_mode & 0o777 == 0o700
 
@@ -62,6 +62,17 @@ def test_what_may_live_stays(temporary: Path, case: dict[str, object]) -> None:
     scratch.scratch_folder()
     sock.close()
     assert (other / "checkpoint").exists()
+
+
+def test_the_folder_of_a_driver_between_two_layouts_stays(temporary: Path) -> None:
+    """J3: it has no nimbus then."""
+    other, remove = scratch.scratch_folder()
+    then = time.time() - 7200
+    os.utime(other / "host", (then, then))
+    scratch.scratch_folder()
+    assert other.exists()
+    remove()
+    assert not other.exists()
 
 
 def test_what_is_not_ours_stays(temporary: Path) -> None:

@@ -15,10 +15,11 @@ import pytest
 
 from stormspark import private_files
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.private_files import FolderClaim
 from stormspark.tuple_path import PURE
 from stormspark.worker.host import launch as launching
 from stormspark.worker.host import process
-from stormspark.worker.host.launch import Launch, own_folder
+from stormspark.worker.host.launch import Launch, own_folder, remove_folders
 from stormspark.worker.host.link import Endpoint
 
 started: list[tuple[Any, ...]] = []
@@ -108,3 +109,21 @@ def test_without_a_folder_for_its_socket_it_says_which_one_it_needs(
     with pytest.raises(SystemExit, match="a socket needs a folder on host") as end:
         run(monkeypatch, str(tmp_path / "logs"))
     assert end.value.code == str(told.value), "in one line, without a traceback"
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_worker_removes_the_folder_of_a_driver_that_was_killed_and_not_of_one_without_nimbus(
+    tmp_path: Path, lives: bool
+) -> None:
+    """J3: between two layouts a driver has no nimbus. Its folder may have the checkpoint, and files of other workers."""
+    drivers = own_folder("s-")
+    (drivers / "checkpoint").mkdir()
+    with socket.socket(socket.AF_UNIX) as nimbus:
+        nimbus.bind(str(drivers / "nimbus"))
+    claim = FolderClaim(drivers)
+    if not lives:
+        claim.close()
+    own = own_folder("worker-0-", str(drivers))
+    remove_folders(own, Endpoint(str(drivers / "nimbus")))
+    assert not own.exists()
+    assert (drivers / "checkpoint").exists() is (drivers / "nimbus").exists() is lives
