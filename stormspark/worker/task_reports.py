@@ -19,6 +19,9 @@ from stormspark.working_folder import about_relative_path
 
 __all__ = ["TaskReports"]
 
+#: The driver keeps the last errors of each component, and sends them to whoever asks. A message may hold a whole tuple, or the
+#: output of a program. So a report has at most so many characters, and so have its lines.
+_MOST, _LONGEST_LINE = 100_000, 10_000
 #: A line of code that awaits what a method of a collector returns.
 _AWAITS_COLLECTOR = re.compile(r"\bawait\b.*\.(emit|emit_direct|ack|fail|reset_timeout|report_error)\b")
 
@@ -61,8 +64,9 @@ class TaskReports:
         if remark:
             # In a line before the error, because summaries show the last line, and that has to be the error itself.
             text = f"{remark}\n{text}"
-        self.errors.append(self.report_of(text))
-        self.logger.error("%s: %s", self._name, text)
+        report = self.report_of(text)
+        self.errors.append(report)
+        self.logger.error("%s: %s", self._name, report.text)
 
     def add_restart(self, error: BaseException, number: int, allowed: int, pause: float) -> None:
         """Report an error after which the task starts again in ``pause`` seconds, as `add_error` does. This is restart ``number``
@@ -78,12 +82,13 @@ class TaskReports:
         """
         reported_at = self._failures_at.setdefault(kind, deque(maxlen=self._most))
         if self._may_report(reported_at, self._clock()):
-            self.failures.append(self.report_of(text))
-            self.logger.warning("%s: %s", self._name, text)
+            report = self.report_of(text)
+            self.failures.append(report)
+            self.logger.warning("%s: %s", self._name, report.text)
 
     def report_of(self, text: str) -> ErrorReport:
         """Make the report of an error of this task, or of a failure."""
-        return ErrorReport(self._component.id, self._task, text)
+        return ErrorReport(self._component.id, self._task, _bounded(text))
 
     def component_error(self, what: str, error: BaseException) -> ComponentError:
         """Make the error that stops the topology after ``error``. ``what`` says what has happened, like "raised in open"."""
@@ -154,6 +159,27 @@ class TaskReports:
 
     def _is_full(self, reported_at: deque[float], now: float) -> bool:
         return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval
+
+
+def _bounded(text: str) -> str:
+    """Return a text of a report without the middle of what is too long: of its lines, and of the text."""
+    if len(text) <= _LONGEST_LINE:
+        return text
+    lines = [_without_middle(line, _LONGEST_LINE) for line in text.split("\n")]
+    return _without_middle("\n".join(lines), _MOST)
+
+
+def _without_middle(text: str, most: int) -> str:
+    """Return at most about ``most`` characters of a text: its beginning and its end.
+
+    >>> _without_middle("0123456789", 4)
+    '01 ... (6 characters are left out) ... 89'
+    """
+    left_out = len(text) - most
+    if left_out <= 0:
+        return text
+    half = most // 2
+    return f"{text[:half]} ... ({left_out:,} characters are left out) ... {text[-half:]}"
 
 
 def _about_exit(error: BaseException) -> str:

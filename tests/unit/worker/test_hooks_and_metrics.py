@@ -372,6 +372,21 @@ def test_reported_errors_are_counted_but_only_a_few_are_logged() -> None:
     assert rig.errors[5:] == ["later"]
 
 
+def test_an_error_with_a_huge_message_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+    """The driver keeps the last ten of each component: with messages of 100 MB that would be a gigabyte."""
+
+    def report(bolt: Any, tup: Any) -> None:
+        bolt.collector.report_error("begins " + tup[0] * 1_000_000 + " ends")
+        bolt.collector.ack(tup)
+
+    rig = Rig(two(Call(report), [("x",), ("x\n",)]), 1)
+    rig.batches(1)
+    assert [len(text) < 101_000 for text in rig.errors] == [True, True]
+    assert all(text.startswith("begins x") and text.endswith(" ends") for text in rig.errors)
+    assert rig.errors[0].count("characters are left out") == 1
+    assert all(len(record.getMessage()) < 101_000 for record in caplog.records)
+
+
 def test_a_reported_failure_fails_the_tuple_and_reports_it() -> None:
     """C5: FailedException fails, ReportedFailedException also reports; none restarts."""
 
