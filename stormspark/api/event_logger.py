@@ -15,11 +15,16 @@ __all__ = ["EventInfo", "EventLogger"]
 #: What would begin another line.
 _BREAKS = {ord(letter): repr(letter)[1:-1] for letter in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
+#: A value of more characters is cut in `EventInfo`'s string. A sample of heavy tuples would need as much memory as they, and
+#: fill the log.
+_LONGEST_VALUE = 10_000
+
 
 class EventInfo(NamedTuple):
     """A tuple that a task has emitted. ``at`` is in seconds since 1970. ``message_id`` is that of a spout's tuple, or None.
 
-    As a string it is the line that Storm's ``FileBasedEventLogger`` writes: time, component, task, message id and values.
+    As a string it is the line that Storm's ``FileBasedEventLogger`` writes: time, component, task, message id and values, each
+    value with at most 10,000 characters.
 
     >>> str(EventInfo(0.0, "split", 7, None, ("a", 1)))[-16:]
     ',split,7,,[a, 1]'
@@ -41,7 +46,9 @@ class EventInfo(NamedTuple):
 def _text(value: object) -> str:
     """Return a value as a string. One that has none, such as a number of 5,000 digits, must not end the log for all others."""
     try:
-        return str(value)
+        heavy = isinstance(value, str | bytes | bytearray) and len(value) > _LONGEST_VALUE
+        text = str(value[:_LONGEST_VALUE] if heavy else value)  # type: ignore[index]
+        return f"{text[:_LONGEST_VALUE]}..." if heavy or len(text) > _LONGEST_VALUE else text
     except Exception as error:
         return f"<{type(value).__name__}: str raised {type(error).__name__}>"
 

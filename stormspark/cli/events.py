@@ -13,6 +13,7 @@ from stormspark.cli.logs import log_folder
 from stormspark.cli.operate import ask
 from stormspark.cli.reach import Reach
 from stormspark.errors import TopologyNotAliveError
+from stormspark.ui.printable import printable
 
 __all__ = ["debug", "event_files", "show_events"]
 
@@ -63,13 +64,13 @@ def show_events(name: str, component: str | None, lines: int, *, follow: bool) -
         files = []
     for file in files:
         followed[file] = one = _Followed(file)
-        sys.stdout.writelines(deque((line for line in one.lines() if _is_of(line, component)), lines))
+        sys.stdout.writelines(deque(one.shown(component), lines))
     sys.stdout.flush()
     folder = log_folder(name)
     while follow:
         for file in folder.glob("worker-*/events.log"):
             one = followed.setdefault(file, _Followed(file))
-            sys.stdout.writelines(line for line in one.lines() if _is_of(line, component))
+            sys.stdout.writelines(one.shown(component))
         sys.stdout.flush()
         time.sleep(_LOOK_SECS)
     return 0
@@ -84,6 +85,10 @@ class _Followed:
 
     def __init__(self, path: Path) -> None:
         self._path, self._inode, self._at = path, -1, 0
+
+    def shown(self, component: str | None) -> Iterator[str]:
+        """Iterate over the new lines about a component, or all if None, as a terminal may print them."""
+        return (printable(line) for line in self.lines() if _is_of(line, component))
 
     def lines(self) -> Iterator[str]:
         """Iterate over the whole lines that have come since the last call."""

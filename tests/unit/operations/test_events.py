@@ -87,3 +87,8 @@ def test_a_file_is_followed_over_its_rotation(tmp_path: Path) -> None:
     path.rename(tmp_path / "events.log.1")
     path.write_text("three\n")
     assert list(followed.lines()) == ["three\n"]
+
+
+def test_a_value_does_nothing_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "events.log").write_text("now,split,7,,[\x1b[2Jgone]\n")
+    assert list(_Followed(tmp_path / "events.log").shown("split")) == ["now,split,7,,[\\x1b[2Jgone]\n"]

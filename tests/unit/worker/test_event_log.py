@@ -139,3 +139,11 @@ def test_it_writes_the_file_that_storm_writes(tmp_path: Path) -> None:
         f"Sat Nov 28 13:35:41 {zone} 2026,lines,7,,[<int: str raised ValueError>, 2]",
     ]
     assert (tmp_path / "worker-0" / "events.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_heavy_value_is_cut_in_the_line_of_an_event() -> None:
+    """A sample of tuples of 100 MB must not need as much memory in the worker, nor fill the log."""
+    for heavy in ("a" * 20_000, b"a" * 20_000, ["a"] * 20_000):
+        line = str(EventInfo(0.0, "split", 10, None, (heavy, 2)))
+        assert len(line) < 10_100
+        assert line.endswith("..., 2]")
