@@ -68,7 +68,7 @@ from stormspark.worker.host.messages import (
     There,
     Welcome,
 )
-from stormspark.worker.host.watchman import how_it_ended, report_of
+from stormspark.worker.host.watchman import how_it_ended, remove_old_reports, report_of
 from stormspark.worker.state.batch_state import StateAccess
 
 __all__ = ["Nimbus"]
@@ -584,6 +584,7 @@ class Nimbus:
             self._links[link.worker] = link
             adoptions = self._adoptions.pop(link.worker, [])
             active = self._orders.active
+        remove_old_reports(self.endpoint)
         state = self._state()
         welcome = Welcome(
             self._plan,
@@ -719,7 +720,7 @@ class Nimbus:
             known = self._assignments.is_current(worker, incarnation) and self._assignments.ending is None
             process = self._assignments.seats[worker].process
         if known and process is not None and process.host == socket.gethostname():
-            how = how_it_ended(process, report_of(self.endpoint, worker, incarnation), self._tasks_of(worker))
+            how = how_it_ended(process, report_of(self.endpoint, process.pid), self._tasks_of(worker))
             if how is not None:
                 reason, outside = how, False
         elif known and process is not None and not outside:

@@ -99,11 +99,12 @@ def main() -> None:
         logs = make_log_folder(launch.log_folder, launch.topology)
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(unusable_logs(error))
-    become_watched(launch, logs / _OUTPUT.format(launch.worker))
     try:
-        process = WorkerProcess(launch, logs)
+        folder = worker_folder(launch)
     except UnsupportedEnvironmentError as error:
         sys.exit(str(error))
+    become_watched(launch, logs / _OUTPUT.format(launch.worker), folder)
+    process = WorkerProcess(launch, logs, folder)
     try:
         process.run()
     except BaseException:
@@ -114,10 +115,10 @@ def main() -> None:
 class WorkerProcess:
     """The process of one worker, from `run` to `end`."""
 
-    def __init__(self, launch: Launch, logs: Path) -> None:
+    def __init__(self, launch: Launch, logs: Path, folder: Path) -> None:
         self._launch, self._logs, self._pid = launch, logs, os.getpid()
         self._output = logs / _OUTPUT.format(launch.worker)
-        self._folder = worker_folder(launch)
+        self._folder = folder
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
         self._exit_ordered = threading.Event()
         self._attempt = launch.attempt

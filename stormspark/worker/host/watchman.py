@@ -9,7 +9,7 @@ The worker and the watchman share a page of memory. The worker notes there which
 and which task each executor's thread works for. At SIGSEGV and other errors of native code, Python writes the stacks of all
 threads to the worker's output file (`faulthandler`). If the worker does not end in order, the watchman writes all that into a
 file beside nimbus's socket, which nimbus reads (`how_it_ended`), and into the worker's output file. On another host than the
-driver's there is only the output file.
+driver's there is only the output file. Then the watchman removes the worker's folder, which may hold replies of any size.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ __all__ = [
     "how_it_ended",
     "note_task",
     "note_thread",
+    "remove_old_reports",
     "report_of",
 ]
 
@@ -52,17 +53,19 @@ _TASK = 256
 _LAST = _PAGE - 1
 #: A process whose connection has ended may live a little longer. The watchman needs some milliseconds after its end.
 _ENDS_SECS, _WRITES_SECS = 0.3, 2.0
+#: Nobody asks for a report that is older than this.
+_ASKED_SECS = 60.0
 #: At most so many tasks are named if it is not known which of them ran.
 _NAMED = 3
 
 #: Waits for the worker, the child ``pid``. Then writes into ``report`` the wait status and what is known of memory, the shared
-#: page, and the end of output. The file appears whole or not at all.
+#: page, and the end of output. The file appears whole or not at all. Then removes the worker's folder.
 _WATCHMAN = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 pid, page, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-output, limit, counters = sys.argv[4], sys.argv[5], sys.argv[6:]
+output, folder, limit, counters = sys.argv[4], sys.argv[5], sys.argv[6], sys.argv[7:]
 def kills():
     found = []
     for name in counters:
@@ -98,6 +101,8 @@ try:
     os.rename(report + ".new", report)
 except OSError:
     pass
+import shutil  # only now, because it needs a megabyte, and a watchman waits for weeks
+shutil.rmtree(folder, ignore_errors=True)
 """
 
 _NONE = bytes(_TASK)
@@ -131,13 +136,13 @@ class _Page:
 _page = _Page()
 
 
-def become_watched(launch: Launch, output: Path) -> None:
+def become_watched(launch: Launch, output: Path, folder: Path) -> None:
     """Go on as a new process in a session of its own, without a terminal, that does not depend on the process that started this
-    one. A watchman waits for the new process, and reports if it does not end in order.
+    one. A watchman waits for the new process. If that one does not end in order, the watchman reports that, and removes its
+    ``folder``.
     """
-    folder = os.path.dirname(launch.nimbus.unix)
     # If the driver is on another host, there is no such folder here. If it is somebody else's, nothing may be written there.
-    report = str(report_of(launch.nimbus, launch.worker, launch.incarnation)) if is_private(folder) else ""
+    reports = is_private(os.path.dirname(launch.nimbus.unix))
     page = os.memfd_create("task") if hasattr(os, "memfd_create") else -1
     if os.fork():
         os._exit(0)
@@ -145,7 +150,7 @@ def become_watched(launch: Launch, output: Path) -> None:
     if page >= 0:
         os.ftruncate(page, _PAGE)
         if worker := os.fork():
-            _watch(worker, page, report, str(output))
+            _watch(worker, page, str(report_of(launch.nimbus, worker)) if reports else "", output, folder)
         _page.shared = mmap.mmap(page, _PAGE)
         os.close(page)
         faulthandler.enable(2)
@@ -153,7 +158,7 @@ def become_watched(launch: Launch, output: Path) -> None:
         tell_exits(_print_exit)
 
 
-def _watch(worker: int, page: int, report: str, output: str) -> None:
+def _watch(worker: int, page: int, report: str, output: Path, folder: Path) -> None:
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
@@ -161,7 +166,8 @@ def _watch(worker: int, page: int, report: str, output: str) -> None:
         os.set_inheritable(page, True)
         os.chdir("/")
         limit = limit_of(worker)
-        arguments = [str(worker), str(page), report, output, str(limit.size), *limit.counters]
+        paths = [report, str(output), str(folder)]
+        arguments = [str(worker), str(page), *paths, str(limit.size), *limit.counters]
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", _WATCHMAN, *arguments])
     finally:
         os._exit(1)
@@ -193,13 +199,25 @@ def note_thread(name: str) -> None:
     _page.note_thread(name)
 
 
-def report_of(nimbus: Endpoint, worker: int, incarnation: int) -> Path:
-    """Return the file in which the watchman of a worker on nimbus's host reports."""
-    return Path(os.path.dirname(nimbus.unix), f"ended-{worker}-{incarnation}")
+def report_of(nimbus: Endpoint, pid: int) -> Path:
+    """Return the file in which the watchman of a worker process on nimbus's host reports.
+
+    A worker's number and incarnation would not do: they begin anew if the topology is rebalanced.
+    """
+    return Path(os.path.dirname(nimbus.unix), f"ended-{pid}")
+
+
+def remove_old_reports(nimbus: Endpoint) -> None:
+    """Remove the reports that nobody asks for, such as those of workers that nimbus has killed itself."""
+    for report in Path(os.path.dirname(nimbus.unix)).glob("ended-*"):
+        with contextlib.suppress(OSError):
+            if report.stat().st_mtime < time.time() - _ASKED_SECS:
+                report.unlink()
 
 
 def how_it_ended(process: ProcessId, report: Path, tasks: str = "") -> str | None:
-    """Return how a worker process on this host has ended, in words; None if it still runs, or if nothing is known.
+    """Return how a worker process on this host has ended, in words; None if it still runs, or if nothing is known. Removes the
+    report.
 
     Waits a moment for the end of the process and for the watchman. If the process was killed for lack of memory, the words name
     the ``tasks`` of the worker, because any of them may have taken the memory.
@@ -212,7 +230,9 @@ def how_it_ended(process: ProcessId, report: Path, tasks: str = "") -> str | Non
     writes = time.monotonic() + _WRITES_SECS
     while time.monotonic() < writes:
         with contextlib.suppress(OSError):
-            return _in_words(report.read_bytes(), tasks)
+            told = report.read_bytes()
+            report.unlink()
+            return _in_words(told, tasks)
         time.sleep(0.005)
     return None
 

@@ -32,7 +32,8 @@ def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(private_files, "user_name", lambda uid=None: "spark")
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr(process, "become_watched", lambda order, output: None)
+    monkeypatch.setattr(process, "become_watched", lambda order, output, folder: None)
+    monkeypatch.setattr(process, "worker_folder", lambda order: tmp_path / "worker-0-abc")
 
     def start(*told: Any) -> SimpleNamespace:
         started.append(told)
@@ -53,13 +54,13 @@ def test_its_logs_are_by_default_in_a_folder_of_its_own_user(
 ) -> None:
     """Not of the driver's: that one is refused to it, or, where the worker comes first, to the driver."""
     order = run(monkeypatch, None)
-    assert started == [(order, tmp_path / "stormspark-logs-spark" / "words")]
+    assert started == [(order, tmp_path / "stormspark-logs-spark" / "words", tmp_path / "worker-0-abc")]
     assert (tmp_path / "stormspark-logs-spark" / "words").stat().st_mode & 0o777 == 0o700
 
 
 def test_its_logs_are_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = run(monkeypatch, str(tmp_path / "logs"))
-    assert started == [(order, tmp_path / "logs")]
+    assert started == [(order, tmp_path / "logs", tmp_path / "worker-0-abc")]
     assert not (tmp_path / "stormspark-logs-spark").exists()
 
 
@@ -102,10 +103,7 @@ def test_without_a_folder_for_its_socket_it_says_which_one_it_needs(
         f"directory): set TMPDIR to a folder on a local disk, with a name of at most 50 characters"
     )
 
-    def start(*_: Any) -> None:
-        own_folder("worker-0-")
-
-    monkeypatch.setattr(process, "WorkerProcess", start)
+    monkeypatch.setattr(process, "worker_folder", lambda order: own_folder("worker-0-"))
     with pytest.raises(SystemExit, match="a socket needs a folder on host") as end:
         run(monkeypatch, str(tmp_path / "logs"))
     assert end.value.code == str(told.value), "in one line, without a traceback"

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from stormspark.worker.host.lifeline import is_alive
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import ProcessId
-from stormspark.worker.host.watchman import how_it_ended, report_of
+from stormspark.worker.host.watchman import how_it_ended, remove_old_reports, report_of
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -35,9 +36,9 @@ def on_thread():
     crash()
 
 folder = sys.argv[1]
-output = Path(folder, "worker-2.out")
+output, own = Path(folder, "worker-2.out"), Path(folder, "worker-2-abc"); own.mkdir(); (own / "reply-0").write_text("kept")
 launch = SimpleNamespace(nimbus=Endpoint(folder + "/nimbus", None), worker=2, incarnation=5)
-watchman.become_watched(launch, output)
+watchman.become_watched(launch, output, own)
 os.write(1, ("%d %d" % this_process()[1:]).encode())
 log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 for standard in (1, 2):
@@ -68,7 +69,7 @@ def ended(folder: Path, end: str, group: Path | None = None, before: str = "") -
     nimbus = Endpoint(str(folder / "nimbus"), None)
     process = ProcessId("here", pid, since)
     wait_for(lambda: not is_alive(process))
-    return how_it_ended(process, report_of(nimbus, 2, 5), "spout[0], sink[0]")
+    return how_it_ended(process, report_of(nimbus, pid), "spout[0], sink[0]")
 
 
 @pytest.fixture
@@ -213,7 +214,24 @@ def test_a_worker_that_ends_in_order_leaves_no_report_and_no_watchman(tmp_path: 
         )
 
     wait_for(gone)
-    assert not report_of(Endpoint(str(tmp_path / "nimbus"), None), 2, 5).exists()
+    assert list(tmp_path.glob("ended-*")) == []
+
+
+def test_a_worker_that_was_killed_leaves_nothing_once_its_end_was_read(tmp_path: Path) -> None:
+    """Neither the report, nor its folder, which may hold gigabytes of replies: workers may die each hour, for weeks."""
+    tmp_path.chmod(0o700)
+    assert "SIGKILL" in str(ended(tmp_path, "os.kill(os.getpid(), 9)"))
+    wait_for(lambda: not [*tmp_path.glob("ended-*"), *tmp_path.glob("worker-2-*")])
+    assert (tmp_path / "worker-2.out").exists()
+
+
+def test_a_report_that_nobody_asks_for_goes_later(tmp_path: Path) -> None:
+    nimbus = Endpoint(str(tmp_path / "nimbus"), None)
+    for pid, age in ((7, 100.0), (8, 10.0)):
+        report_of(nimbus, pid).write_bytes(b"9\n")
+        os.utime(report_of(nimbus, pid), (time.time() - age, time.time() - age))
+    remove_old_reports(nimbus)
+    assert list(tmp_path.glob("ended-*")) == [report_of(nimbus, 8)]
 
 
 def test_a_folder_of_somebody_else_gets_no_report(tmp_path: Path) -> None:
