@@ -8,10 +8,12 @@
 **Once, and only for the driver that lives.** A command names the driver that it is for, by the random id in the control file
 (`stormspark.checkpoint.control.Driver`). So a command that was left by a driver's end means nothing to the next driver,
 which deletes it. A driver remembers the ids of the commands that it has run, also if their files can't be deleted. A file that
-can't be read as a whole command is never run. Clocks are not compared.
+is no whole command is never run. One that can't be read now, because the storage is away, is read again later. Clocks are not
+compared.
 
-The command's sender waits for the answer and then deletes it. A sender that gives up deletes its command. A file of its own for
-each command means that two senders at once don't write over each other's.
+The command's sender waits for the answer and then deletes it. A sender that gives up deletes its command. The driver deletes
+answers that nobody has fetched in ten minutes. A file of its own for each command means that two senders at once don't write over
+each other's.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ import logging
 import re
 import secrets
 import threading
-from collections import deque
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -40,8 +42,8 @@ _COMMAND = re.compile(r"command-([0-9a-f]{16})\.json")
 _ANSWER = re.compile(r"answer-[0-9a-f]{16}\.json")
 #: A command has a path and perhaps some levels of loggers.
 _MOST_BYTES = 200_000
-#: A driver remembers this many commands that it has run.
-_REMEMBERED = 10_000
+#: A sender that lives fetches an answer within a second. In seconds.
+_FETCHED_SECS = 600.0
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,21 @@ class CommandBox:
     """
 
     def __init__(
-        self, files: LetterFiles, driver: str, call: Callable[[str, str, Any], tuple[int, dict[str, Any]]]
+        self,
+        files: LetterFiles,
+        driver: str,
+        call: Callable[[str, str, Any], tuple[int, dict[str, Any]]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._files, self._driver, self._call = files, driver, call
-        #: The names that were looked at, as long as they are listed; and the last ones that were run, because their files may
-        #: be listed again when the storage was away.
+        self._files, self._driver, self._call, self._clock = files, driver, call, clock
+        #: The files that were read. A listing may lack them for a while, as that of a mount that is away. So those that were run
+        #: are forgotten only once they were deleted.
         self._seen: set[str] = set()
-        self._ran: deque[str] = deque(maxlen=_REMEMBERED)
+        self._ran: set[str] = set()
+        self._deleted: set[str] = set()
+        #: The files with answers, and when they were written.
+        self._answered: dict[str, float] = {}
         self._closed = threading.Event()
         with contextlib.suppress(OSError):
             self._delete_old()
@@ -114,22 +124,33 @@ class CommandBox:
 
     def _delete_old(self) -> None:
         for name in self._files.names():
-            command = self._read(name) if _COMMAND.fullmatch(name) else None
-            if _ANSWER.fullmatch(name) or (command is not None and command.driver != self._driver):
-                self._files.delete(name)
+            with contextlib.suppress(OSError):
+                command = self._read(name) if _COMMAND.fullmatch(name) else None
+                if _ANSWER.fullmatch(name) or (command is not None and command.driver != self._driver):
+                    self._files.delete(name)
+
+    def _delete_unfetched(self) -> None:
+        now = self._clock()
+        for name in [name for name, at in self._answered.items() if now - at >= _FETCHED_SECS]:
+            self._files.delete(name)
+            del self._answered[name]
 
     def look(self) -> None:
         """Run the commands that are there. Raises OSError."""
         names = sorted(name for name in self._files.names() if _COMMAND.fullmatch(name))
-        self._seen &= set(names)
+        self._forget_all_but(names)
         for name in names:
-            if name in self._seen or name in self._ran or self._closed.is_set():
+            if name in self._seen or self._closed.is_set():
                 continue
-            self._seen.add(name)
-            command = self._read(name)
+            try:
+                command = self._read(name)
+            except OSError:
+                continue
+            self._seen.add(name)  # before it runs: whatever happens, it runs once
             if command is not None and command.driver == self._driver:
-                self._ran.append(name)  # before anything else: whatever happens, it runs once
+                self._ran.add(name)
                 self._run(command, name)
+        self._delete_unfetched()
 
     def _run(self, command: Command, name: str) -> None:
         _log.info("a command came through the checkpoint: %s %s", command.method, command.path)
@@ -138,17 +159,25 @@ class CommandBox:
         except Exception as error:
             status, body = 500, {"errorMessage": f"{type(error).__name__}: {error}"}
         answer = json.dumps(asdict(Answer(status, body))).encode()
-        self._files.write(_answer_name(command.id), answer, replace=True)
+        answered = _answer_name(command.id)
+        self._files.write(answered, answer, replace=True)
+        self._answered[answered] = self._clock()
         self._files.delete(name)
+        self._deleted.add(name)
+
+    def _forget_all_but(self, names: Sequence[str]) -> None:
+        self._ran -= self._deleted.difference(names)
+        self._deleted &= self._ran
+        self._seen &= self._ran.union(names)
 
     def _read(self, name: str) -> Command | None:
-        """Return the command in a file; None for a file that is none, or has been withdrawn."""
+        """Return the command in a file; None for a file that is none, or has been withdrawn. Raises OSError."""
         try:
             data = self._files.read(name)
             if len(data) > _MOST_BYTES:
                 return None
             command = Command(**json.loads(data))
-        except (OSError, ValueError, TypeError, RecursionError):
+        except (FileNotFoundError, ValueError, TypeError, RecursionError):
             return None
         parts = (command.id, command.driver, command.method, command.path)
         is_whole = all(isinstance(one, str) for one in parts) and command.format == _FORMAT

@@ -127,6 +127,51 @@ def test_a_command_runs_once_also_if_the_storage_goes_away_and_comes_back(box: B
     assert len(box.calls) == 1
 
 
+def test_a_command_runs_once_also_if_its_storage_was_away(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is not mounted has no files. When it is back, the command is there again, if it could not be deleted."""
+
+    def fails(name: str) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as away:
+        away.setattr(box.files, "delete", fails)
+        send_command(box.files, "17ab", "POST", "kill/0", None)
+        with pytest.raises(OSError, match="Input/output error"):
+            box.box.look()
+        away.setattr(box.files, "names", list)
+        box.box.look()
+    box.box.look()
+    assert len(box.calls) == 1
+
+
+def test_a_command_that_can_not_be_read_now_is_read_later(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = send_command(box.files, "17ab", "POST", "activate", None)
+
+    def fails(name: str) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as away:
+        away.setattr(box.files, "read", fails)
+        box.box.look()
+    box.box.look()
+    assert answer_to(box.files, sent) is not None
+
+
+def test_an_answer_that_nobody_fetches_goes_after_ten_minutes(box: Box) -> None:
+    """Its sender was killed, or has given up: a script that asks each minute would fill the folder."""
+    now = [0.0]
+    commands = CommandBox(box.files, "17ab", box.call, clock=lambda: now[0])
+    for _ in range(3):
+        send_command(box.files, "17ab", "GET", "topology/summary", None)
+    commands.look()
+    now[0] = 590.0
+    commands.look()
+    assert len(box.files.names()) == 3
+    now[0] = 610.0
+    commands.look()
+    assert box.files.names() == []
+
+
 def test_a_command_can_be_read_by_whoever_may_read_the_folder(tmp_path: Path) -> None:
     """A sender who is another user than the driver's, and whose umask is strict."""
     folder = tmp_path / "commands"
