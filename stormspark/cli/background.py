@@ -51,6 +51,9 @@ def handed_over(*, detach: bool, supervise: bool) -> int | None:
     has to run the topology itself.
     """
     role, output = os.environ.pop(_ROLE, ""), os.environ.pop(_OUTPUT, "")
+    if not role:  # whoever supervises a program that has started this one supervises that program alone
+        for name in (STARTED_AS, SUPERVISED_BY):
+            os.environ.pop(name, None)
     if output:
         RotatedOutput(Path(output), _MAX_BYTES, _BACKUP_COUNT).watch()
     if role == _DRIVER:
@@ -161,13 +164,14 @@ def supervised(
     in the options, is not started again.
     """
     failures, has_run = 0, False
-    started_as = os.environ.setdefault(STARTED_AS, secrets.token_hex(8))
+    started_as = os.environ.get(STARTED_AS) or secrets.token_hex(8)
     me = this_process()
-    os.environ |= {_ROLE: _DRIVER, SUPERVISED_BY: f"{me.pid} {me.started}"}
+    # The driver's alone: what else this process starts is not supervised.
+    environment = {_ROLE: _DRIVER, STARTED_AS: started_as, SUPERVISED_BY: f"{me.pid} {me.started}"}
     with ChildProgram() as child:
         while True:
             began = clock()
-            code = child.run(command)
+            code = child.run(command, environment=environment)
             if child.received is not None or code in (*_IN_ORDER, *_BY_USER):
                 return code
             if code == _NOT_STARTED and not has_run:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -58,17 +58,22 @@ class ChildProgram:
         while self._before:
             signal.signal(*self._before.popitem())
 
-    def run(self, command: Sequence[str], inner: Path | None = None) -> int:
+    def run(
+        self, command: Sequence[str], inner: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> int:
         """Run the program and return its exit code. If a signal has ended it, that is the one by which shells tell so.
 
-        A driver that the program starts writes its pid into the file ``inner``.
+        A driver that the program starts writes its pid into the file ``inner``. The program has the variables of this process,
+        and those of ``environment``.
 
         Raises OSError if it can't be started.
         """
         self._started = True
         self._inner = inner
-        environment = os.environ if inner is None else os.environ | {DRIVER_FILE: str(inner)}
-        self._process = subprocess.Popen(command, env=environment, start_new_session=True)
+        variables = {**os.environ, **(environment or {})}
+        if inner is not None:
+            variables[DRIVER_FILE] = str(inner)
+        self._process = subprocess.Popen(command, env=variables, start_new_session=True)
         while self._early:
             self._pass_on(self._process, self._early.pop())
         code = self._process.wait()

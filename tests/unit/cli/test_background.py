@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from stormspark.cli import background, main
-from stormspark.cli.background import supervised
+from stormspark.cli.background import handed_over, supervised
 from stormspark.operations import registry
 from stormspark.operations.client import Client
-from stormspark.operations.registry import Registration, entries
+from stormspark.operations.registry import SUPERVISED_BY, Registration, entries
+from stormspark.worker.host.lifeline import this_process
 from tests.unit.operations.test_drivers import TOPOLOGY, a_name, command, forget, status
 from tests.waiting import wait_for
 
@@ -76,6 +77,21 @@ def test_what_died_is_started_again_and_what_ended_is_not(
 
 
 @pytest.mark.slow
+def test_a_supervisor_supervises_its_driver_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a kill of some other topology that was started from here would end this process."""
+    before = dict(os.environ)
+    program = Program(tmp_path, f"os.environ[{SUPERVISED_BY!r}].split()[0] == '{os.getpid()}' or sys.exit(2)")
+    assert program.supervised(monkeypatch) == 0
+    assert SUPERVISED_BY not in {*os.environ} - {*before}
+
+
+def test_a_program_that_a_driver_starts_is_not_supervised_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUPERVISED_BY, f"{os.getpid()} {this_process().started}")
+    assert handed_over(detach=False, supervise=False) is None
+    assert SUPERVISED_BY not in os.environ
+
+
+@pytest.mark.slow
 def test_the_waits_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,8 +147,7 @@ def test_a_kill_between_two_drivers_ends_the_supervisor(
                 said.append(CliRunner().invoke(main, ["kill", "words"]).output)
             program.sleep(secs)
 
-        for name in ("STORMSPARK_ROLE", "STORMSPARK_STARTED_AS", "STORMSPARK_SUPERVISED_BY"):
-            monkeypatch.setenv(name, "a test")
+        monkeypatch.setenv(SUPERVISED_BY, f"{os.getpid()} {this_process().started}")
         assert supervised(program.command, sleep=sleep, clock=lambda: program.now) == 143
     assert said == [
         f"words-1-1 had lost its driver already: it is off the list now, and its supervisor, process {os.getpid()}, starts it no "
