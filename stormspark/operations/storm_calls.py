@@ -1,6 +1,7 @@
 """Storm's REST calls (J8) about the topology of a driver, as routes of Starlette. What they say is in `storm_api`.
 
-A call runs on the server's event loop, so it must not take long.
+A call runs on the server's event loop, so it must not take long. What gives workers orders runs on a thread: a worker that does
+not read holds that up for seconds, and meanwhile the probes of the driver have to be answered.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -95,19 +97,19 @@ class _Calls:
     async def activate(self, request: Request) -> Response:
         """``POST topology/:id/activate``."""
         check_topology(self._served, request)
-        self._controls.activate()
+        await run_in_threadpool(self._controls.activate)
         return Answer(operation(self._id, Action.ACTIVATE))
 
     async def deactivate(self, request: Request) -> Response:
         """``POST topology/:id/deactivate``."""
         check_topology(self._served, request)
-        self._controls.deactivate()
+        await run_in_threadpool(self._controls.deactivate)
         return Answer(operation(self._id, Action.DEACTIVATE))
 
     async def kill(self, request: Request) -> Response:
         """``POST topology/:id/kill/:wait``; the wait is a number of seconds, or ``default``."""
         check_topology(self._served, request)
-        self._controls.kill(_seconds(request.path_params["wait"]))
+        await run_in_threadpool(self._controls.kill, _seconds(request.path_params["wait"]))
         return Answer(operation(self._id, Action.KILL))
 
     async def rebalance(self, request: Request) -> Response:
@@ -115,7 +117,7 @@ class _Calls:
         check_topology(self._served, request)
         wait = _seconds(request.path_params["wait"])
         workers, executors = _rebalance_options(await body_of(request))
-        self._controls.rebalance(wait, workers=workers, executors=executors)
+        await run_in_threadpool(self._controls.rebalance, wait, workers=workers, executors=executors)
         return Answer(operation(self._id, Action.REBALANCE))
 
 

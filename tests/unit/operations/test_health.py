@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -53,6 +55,27 @@ def test_a_topology_that_is_killed_is_not_ready_but_lives(words: Words) -> None:
 def test_a_topology_that_has_failed_is_not_healthy(words: Words) -> None:
     words.error = ValueError("secret")
     assert (get("/healthz").status_code, get("/healthz").text) == (503, "failed")
+
+
+def test_it_answers_while_a_worker_does_not_read_its_orders(
+    words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen worker holds up `deactivate` for seconds. Kubernetes would kill the driver whose probe fails meanwhile."""
+    begun, reads = threading.Event(), threading.Event()
+
+    def deactivate() -> None:
+        begun.set()
+        reads.wait(20)
+
+    monkeypatch.setattr(words, "deactivate", deactivate)
+    with ThreadPoolExecutor(1) as pool:
+        ran = pool.submit(run, "deactivate", "words")
+        try:
+            assert begun.wait(20)
+            assert get("/healthz").status_code == 200
+        finally:
+            reads.set()
+        assert ran.result(20)[0] == 0
 
 
 @pytest.mark.parametrize(
