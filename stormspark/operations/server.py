@@ -31,6 +31,8 @@ __all__ = ["Server", "serve"]
 _log = logging.getLogger(__name__)
 
 _CLOSE_SECS = 2.0
+#: What somebody has asked for before the end is answered within this many seconds, or not at all.
+_ANSWER_SECS = 1
 
 
 class Server:
@@ -50,10 +52,11 @@ class Server:
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(registration.socket)
         os.chmod(registration.socket, 0o600)
-        self._servers = {limited_server(application): listening}
+        self._servers = {limited_server(application, shutdown_secs=_ANSWER_SECS): listening}
         if port is not None:
             bound, token = port
-            self._servers[limited_server(TokenRequired(application, token))] = bound
+            guarded = TokenRequired(application, token)
+            self._servers[limited_server(guarded, shutdown_secs=_ANSWER_SECS)] = bound
         for one in self._servers.values():
             one.listen()
         self._thread = threading.Thread(target=self._run, name="serves the REST API", daemon=True)
@@ -62,6 +65,10 @@ class Server:
     def _run(self) -> None:
         async def serve_all() -> None:
             await asyncio.gather(*(server.serve(sockets=[one]) for server, one in self._servers.items()))
+            for server in self._servers:
+                for connection in list(server.server_state.connections):
+                    connection.transport.abort()  # nobody reads its answer
+            await asyncio.sleep(0)  # aborted connections close in the loop's next step
 
         try:
             with contextlib.suppress(asyncio.CancelledError):

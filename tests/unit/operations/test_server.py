@@ -25,6 +25,7 @@ from stormspark.driver.source_lag import PartitionLag
 from stormspark.errors import StatusError, TopologyNotAliveError
 from stormspark.metrics import Histogram, TaskCounters
 from stormspark.metrics.windows import ALL_TIME
+from stormspark.operations import connections
 from stormspark.operations.client import Client
 from stormspark.operations.facts import Watcher, WorkerPlace
 from stormspark.operations.registry import Registration, entries, entry_of
@@ -234,6 +235,46 @@ def test_it_leaves_nothing(folder: Path) -> None:
     serving(Words()).close()
     assert list(folder.iterdir()) == []
     assert run("list") == (0, "this user runs no topology on this host\n")
+
+
+def asks_and_does_not_read(server: Server) -> socket.socket:
+    """Ask for an answer that no buffer of the system holds."""
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(server._registration.socket)
+    one.send(f"GET /api/v1/topology/{Words.storm_id}/errors HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return one
+
+
+@pytest.fixture
+def unread(folder: Path) -> Words:
+    running = Words()
+    running.reported = {"count": tuple(TaskError(1.0, "count", 3, 0, "x" * 500_000) for _ in range(10))}
+    return running
+
+
+def test_its_end_does_not_wait_for_somebody_who_does_not_read(
+    unread: Words, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program that runs one topology after another would keep a thread of each."""
+    server = serving(unread)
+    (api,) = server._servers
+    with asks_and_does_not_read(server):
+        wait_for(lambda: any(one.cycle for one in api.server_state.connections))  # type: ignore[union-attr]
+        server.close()
+        wait_for(lambda: not server._thread.is_alive())
+    assert caplog.text == ""
+
+
+def test_somebody_who_does_not_read_is_not_waited_for_for_ever(
+    unread: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE_SECS", 0.02)
+    server = serving(unread)
+    (api,) = server._servers
+    with asks_and_does_not_read(server):
+        wait_for(lambda: any(one.cycle for one in api.server_state.connections))  # type: ignore[union-attr]
+        wait_for(lambda: not api.server_state.connections)
+    server.close()
 
 
 def test_commands_change_the_state(words: Words) -> None:
