@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -30,6 +30,7 @@ __all__ = [
     "LONGEST_FOR_SOCKETS",
     "SHORT_FOLDER",
     "FolderClaim",
+    "HeldFolder",
     "PrivateLogFile",
     "check_private",
     "check_trusted",
@@ -243,8 +244,28 @@ class PrivateLogFile(RotatingFileHandler):
                 print(f"{error}; not written: {record.getMessage()!r:.1000}", file=sys.__stderr__)
 
 
+class HeldFolder:
+    """Keeps cleaners of temporary folders from a folder and what is in it, until `close`, or until the process ends.
+
+    systemd-tmpfiles removes from ``/tmp`` what nobody has used for some days, on many systems ten, also a log that a process has
+    open. It leaves out a folder that has a lock. Any number of processes may hold a folder. Where it can't be locked, nothing
+    happens.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._close: Callable[[], object] = object
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._close = weakref.finalize(self, os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+    def close(self) -> None:
+        """Hold the folder no longer."""
+        self._close()
+
+
 class FolderClaim:
-    """Notes that this process writes into a folder, until `close`, or until the process ends.
+    """Notes that this process writes into a folder, until `close`, or until the process ends, and holds the folder.
 
     ``other`` is the pid of another process that has noted the same on this host; 0 if it is unknown, and None if there is none.
     Raises the errors of `open_private`.
@@ -253,6 +274,7 @@ class FolderClaim:
     def __init__(self, folder: str | Path) -> None:
         self.other: int | None = None
         descriptor = open_private(Path(folder, ".in-use"), os.O_RDWR | os.O_CREAT)
+        self._held = HeldFolder(folder)
         self._close = weakref.finalize(self, os.close, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -260,7 +282,7 @@ class FolderClaim:
             if error.errno in (errno.EAGAIN, errno.EACCES):  # otherwise the file system has no locks
                 text = os.pread(descriptor, 20, 0).decode(errors="replace")
                 self.other = int(text) if text.isdecimal() else 0
-            self.close()
+            self._close()
         else:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -268,6 +290,7 @@ class FolderClaim:
     def close(self) -> None:
         """Note that this process no longer writes into the folder."""
         self._close()
+        self._held.close()
 
 
 def is_claimed(folder: str | Path) -> bool:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from stormspark.private_files import open_private
+from stormspark.private_files import HeldFolder, open_private
 
 __all__ = ["RotatedOutput"]
 
@@ -38,14 +38,17 @@ class RotatedOutput:
         return open_private(self.path)
 
     def watch(self, alive: Callable[[], bool] = lambda: True) -> threading.Thread:
-        """Start a thread that rotates a file that is too large, once per second. It ends when ``alive`` returns false."""
-        ended = threading.Event()
+        """Start a thread that rotates a file that is too large, once per second, and holds its folder meanwhile. It ends when
+        ``alive`` returns false.
+        """
+        ended, held = threading.Event(), HeldFolder(self.path.parent)
 
         def look() -> None:
             while alive():
                 with contextlib.suppress(OSError):  # a full disk or a missing folder: try again
                     self.rotate()
                 ended.wait(_LOOK_SECS)
+            held.close()
 
         thread = threading.Thread(target=look, name=f"rotates-{self.path.name}", daemon=True)
         thread.start()

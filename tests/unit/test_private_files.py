@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.private_files import (
+    HeldFolder,
     PrivateLogFile,
     check_private,
     check_trusted,
@@ -23,6 +26,7 @@ from stormspark.private_files import (
     open_private,
     user_name,
 )
+from tests.waiting import wait_for
 
 _NOBODY = 65534
 _as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
@@ -360,3 +364,25 @@ def test_the_name_of_a_user_is_not_what_the_environment_says(monkeypatch: pytest
     monkeypatch.setenv("USER", "somebody-else")
     assert user_name() != "somebody-else"
     assert user_name(4_000_000_000) == "4000000000", "as in a container that has no entry for its user"
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="this host has no systemd-tmpfiles")
+def test_a_cleaner_of_temporary_folders_spares_what_is_held(tmp_path: Path) -> None:
+    """A log that got no line for ten days would be removed, and later lines with it, although its topology runs."""
+    for name in ("held", "free"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "count-0.log").write_text("a line")
+        os.utime(tmp_path / name / "count-0.log", (0, 0))
+    rules = tmp_path.with_suffix(".conf")
+    rules.write_text(f"e {tmp_path} - - - 1s\n")
+    held = [HeldFolder(tmp_path / "held") for _ in range(2)]
+
+    def is_removed(name: str) -> bool:
+        subprocess.run(["systemd-tmpfiles", "--clean", str(rules)], check=False)
+        return not (tmp_path / name / "count-0.log").exists()
+
+    wait_for(lambda: is_removed("free"))
+    assert (tmp_path / "held" / "count-0.log").exists()
+    for one in held:
+        one.close()
+    wait_for(lambda: is_removed("held"))

@@ -34,7 +34,7 @@ from typing import NoReturn
 
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import make_log_folder
+from stormspark.private_files import HeldFolder, make_log_folder
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import frames_from
 from stormspark.worker.core import Worker
@@ -118,7 +118,7 @@ class WorkerProcess:
     def __init__(self, launch: Launch, logs: Path, folder: Path) -> None:
         self._launch, self._logs, self._pid = launch, logs, os.getpid()
         self._output = logs / _OUTPUT.format(launch.worker)
-        self._folder = folder
+        self._folder, self._held = folder, HeldFolder(folder)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
         self._exit_ordered = threading.Event()
         self._attempt = launch.attempt
