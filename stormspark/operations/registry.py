@@ -15,11 +15,12 @@ import signal
 import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError, UnsupportedEnvironmentError
 from stormspark.likely_names import nearest
-from stormspark.private_files import SHORT_FOLDER, check_private, make_private, open_private
+from stormspark.private_files import SHORT_FOLDER, HeldFolder, check_private, make_private, open_private
 from stormspark.worker.host.lifeline import is_alive, this_process
 from stormspark.worker.host.messages import ProcessId
 
@@ -29,7 +30,7 @@ __all__ = ["STARTED_AS", "SUPERVISED_BY", "Entry", "Registration", "entries", "e
 STARTED_AS = "STORMSPARK_STARTED_AS"
 #: The variable with the process that starts a driver again when it dies: its pid, and when it began (`ProcessId.started`).
 SUPERVISED_BY = "STORMSPARK_SUPERVISED_BY"
-#: A driver that was killed is listed for a week, in seconds.
+#: A driver that was killed is listed for a week after the next one was started, in seconds.
 _KEPT_SECS = 7 * 86_400.0
 
 
@@ -58,6 +59,8 @@ class Entry:
     killed: bool = False
     #: What `SUPERVISED_BY` was for the driver.
     supervised_by: str | None = None
+    #: When a later driver has found this one dead.
+    found_dead: float | None = None
 
     @property
     def lives(self) -> bool:
@@ -94,7 +97,7 @@ def registry_folder() -> Path:
 
 class Registration:
     """The place of one driver in the registry. Making it makes the folder, and removes what dead drivers have left: those of the
-    same topology, and those of last week. `enter` writes the file.
+    same topology, and those that were found dead a week ago. `enter` writes the file.
 
     Raises `UnsupportedEnvironmentError` if the folder belongs to somebody else, and OSError if it can't be made.
     """
@@ -102,9 +105,13 @@ class Registration:
     def __init__(self, topology: str) -> None:
         self._topology = topology
         folder = make_private(registry_folder())
-        for one in entries():
-            if (one.topology == topology or one.began < time.time() - _KEPT_SECS) and not one.lives:
+        self._held = HeldFolder(folder)
+        for one in [one for one in entries() if not one.lives]:
+            if one.topology == topology or (one.found_dead or inf) < time.time() - _KEPT_SECS:
                 one.forget()
+            elif one.found_dead is None:
+                with contextlib.suppress(OSError):  # the disk may be full
+                    self._write(replace(one, found_dead=time.time()))
         #: The path of the socket, which is short whatever the topology is called.
         self.socket = str(folder / f"{os.getpid()}-{secrets.token_hex(4)}.sock")
         self._entry: Entry | None = None
@@ -164,6 +171,7 @@ class Registration:
         if entry is not None:
             entry.forget()
         Path(self.socket).unlink(missing_ok=True)
+        self._held.close()
 
 
 def entries() -> list[Entry]:

@@ -374,13 +374,16 @@ def test_the_next_one_of_the_name_takes_a_dead_one_off_the_list(folder: Path) ->
     assert entries() == []
 
 
-def test_a_dead_one_of_last_week_is_forgotten(folder: Path) -> None:
-    for days in (8, 6):
-        Registration("other").enter(f"words-{days}-1", "local", time.time() - days * 86_400, None, None)
+def test_a_dead_one_of_last_week_is_forgotten(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have run for months: the week begins when somebody has found it dead."""
+    Registration("other").enter("other-0-1", "local", time.time() - 90 * 86_400, None, None)
     for file in folder.glob("*.json"):
         file.write_text(file.read_text().replace(f'"pid": {os.getpid()}', '"pid": 999999999'))
-    Registration("words")
-    assert [one.id for one in entries()] == ["words-6-1"]
+    now = time.time()
+    for days, known in ((0, ["other-0-1"]), (6, ["other-0-1"]), (8, [])):
+        monkeypatch.setattr(time, "time", lambda days=days: now + days * 86_400)
+        Registration("words")
+        assert [one.id for one in entries()] == known
 
 
 def test_a_damaged_file_is_nobody(words: Words, folder: Path) -> None:
