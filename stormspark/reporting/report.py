@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stormspark.reporting.family import PREFIX, Distribution, Family
@@ -38,6 +38,7 @@ class Report:
             str(task.id): (hosts.of(task.worker) or "unknown", str(FIRST_PORT + task.worker))
             for task in measured.plan.tasks.values()
         }
+        self._indices = {str(task.id): task.index for task in measured.plan.tasks.values()}
         self._driver = socket.gethostname()
 
     def flat(self, takes: Callable[[str], Any] = bool) -> Iterator[FlatSample]:
@@ -46,18 +47,33 @@ class Report:
         What is about no single task has the driver's host, the task ``all``, the port ``driver``, and, if it is about no
         component either, the component ``__system``. Further labels follow the name. What names may not have becomes ``_``.
         """
+        for _, sample in self.series(takes):
+            yield sample
+
+    def series(self, takes: Callable[[str], Any] = bool) -> Iterator[tuple[Hashable, FlatSample]]:
+        """Yield the samples of `flat`, each with a key for what is added up in it.
+
+        The key stays when the sample's name changes, because a worker has moved or because a rebalance has given a task another
+        id: the task then goes on with its totals.
+        """
         for family in self.families:
             for labels, value in family.samples:
                 name = self._name(family, labels)
                 if not takes(name):
                     continue
+                index = self._indices.get(labels.get("task", ""))
+                key = (
+                    family.name,
+                    index,
+                    *((label, text) for label, text in labels.items() if label != "task"),
+                )
                 if isinstance(value, Distribution):
-                    yield FlatSample(f"{name}.count", "counter", value.total)
-                    yield FlatSample(f"{name}.sum", "counter", value.seconds)
+                    yield (*key, "count"), FlatSample(f"{name}.count", "counter", value.total)
+                    yield (*key, "sum"), FlatSample(f"{name}.sum", "counter", value.seconds)
                     for share, seconds in value.percentiles.items():
-                        yield FlatSample(f"{name}.{share}", "gauge", seconds)
+                        yield (*key, share), FlatSample(f"{name}.{share}", "gauge", seconds)
                 else:
-                    yield FlatSample(name, family.kind, value)
+                    yield key, FlatSample(name, family.kind, value)
 
     def _name(self, family: Family, labels: Mapping[str, str]) -> str:
         task = labels.get("task") or "all"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from stormspark.extras import require
@@ -24,7 +24,7 @@ class StatsdReporter(Reporter):
         self._settings = settings
         self._address = settings.host_and_port("statsd", 8125, "localhost")
         self._prefix = settings.get("statsd.prefix", None, str, "a string")
-        self._last: dict[str, float] = {}
+        self._last: dict[Hashable, float] = {}
 
     def report(self, report: Report) -> None:
         """Send all samples, many in each datagram."""
@@ -34,11 +34,11 @@ class StatsdReporter(Reporter):
         client = StatsClient(*self._address, prefix=self._prefix)
         try:
             with client.pipeline() as pipeline:
-                for name, kind, value in report.flat(self._settings.takes):
+                for key, (name, kind, value) in report.series(self._settings.takes):
                     if kind == "counter":
-                        if added := value - self._last.get(name, 0):
+                        if added := value - self._last.get(key, 0):
                             pipeline.incr(name, added)
-                        self._last[name] = value
+                        self._last[key] = value
                     else:
                         pipeline.gauge(name, value)
         finally:

@@ -19,6 +19,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.local import LocalCluster
 from stormspark.metrics import DataPoint, Histogram, TaskCounters
 from stormspark.operations.facts import WorkerPlace
+from stormspark.plan.rebalance import rebalanced
 from stormspark.reporting import Report, Reporter
 from stormspark.reporting.families import families
 from stormspark.reporting.places import Hosts
@@ -183,6 +184,27 @@ def test_statsd_gets_what_was_added_and_gauges() -> None:
     assert not [line for line in second if "-executed" in line]
     assert [line.partition("-below:")[2] for line in second if "-below:" in line] == ["0|g", "-3.0|g"]
     assert [line for line in second if line.endswith("-queued:6|g") and line.startswith("prod.storm.")]
+
+
+def test_statsd_gets_nothing_twice_after_a_rebalance() -> None:
+    """Names have the worker's host and port, and the task's id: a rebalance changes all three, and the totals go on."""
+    running = Reported()
+    with listening(socket.SOCK_DGRAM) as listener:
+        entry = {"class": "statsd", "statsd.host": "127.0.0.1", "statsd.port": listener.getsockname()[1]}
+        (sender,) = senders_of(Reported({REPORTERS: [entry]}).plan)
+        executed = {task: TaskCounters(executed=100 + task) for task in running.bolts}
+        running.report({running.spout: TaskCounters(emitted=1000), **executed})
+        sender._reporter.report(report_of(running))
+        first = lines_to(listener, "uptime")
+        plan = rebalanced(running.plan, workers=2, executors={"count": 3, "lines": 2})
+        assert running.spout not in plan.components["lines"].tasks
+        running.plan = plan
+        running.tally.lay_out(plan)
+        sender._reporter.report(report_of(running))
+        second = lines_to(listener, "uptime")
+    counters = "-executed:", "-emitted:"
+    assert len([line for line in first if any(one in line for one in counters)]) == 3
+    assert [line for line in second if any(one in line for one in counters)] == []
 
 
 @contextmanager
