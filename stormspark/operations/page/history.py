@@ -23,6 +23,10 @@ _FINE, _FINE_STEP = 600.0, 0.9
 _COARSE, _COARSE_STEP = 21_600.0, 30.0
 #: The most that each part keeps, in bytes, whatever the number of components is.
 _MOST_BYTES = 8_000_000
+#: What a moment has besides its arrays, in bytes: the times of the parts of batches.
+_PARTS_BYTES = 2500
+#: There are so many moments in any case, for rates.
+_LEAST = 15
 #: A rate is a mean over so many seconds.
 _RATE_SECS = 10.0
 _GAUGE_COLUMNS = [SUMMED.index(name) for name in GAUGES]
@@ -67,18 +71,24 @@ class History:
                 return
             self._fine.clear()  # somebody has set the clock back
             self._coarse.clear()
-        most = max(60, int(_MOST_BYTES / max(1, moment.sums.components.nbytes + moment.limits.nbytes)))
+        sums = moment.sums
+        coarse = sums.components.nbytes + moment.limits.nbytes + _PARTS_BYTES
+        most, most_coarse = (
+            max(_LEAST, _MOST_BYTES // size) for size in (coarse + sums.edges.nbytes, coarse)
+        )
         self._fine.append(moment)
         while self._fine[0].at < moment.at - _FINE or len(self._fine) > most:
             self._fine.popleft()
-        gauges = moment.sums.components[:, _GAUGE_COLUMNS]
+        gauges = sums.components[:, _GAUGE_COLUMNS]
         self._peak = gauges if self._peak is None else np.maximum(self._peak, gauges)
         if not self._coarse or moment.at >= self._coarse[-1].at + _COARSE_STEP:
-            peaked = moment.sums.components.copy()
+            peaked = sums.components.copy()
             peaked[:, _GAUGE_COLUMNS] = self._peak
-            self._coarse.append(moment._replace(sums=moment.sums._replace(components=peaked)))
+            # Rates by subscription are those of the last seconds.
+            kept = sums._replace(components=peaked, edges=np.array([]))
+            self._coarse.append(moment._replace(sums=kept))
             self._peak = None
-            while self._coarse[0].at < moment.at - _COARSE or len(self._coarse) > most:
+            while self._coarse[0].at < moment.at - _COARSE or len(self._coarse) > most_coarse:
                 self._coarse.popleft()
 
     def _recent(self, at_least: float = _RATE_SECS) -> tuple[Moment, Moment] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from stormspark.metrics.sums import SUMMED, Sums
 from stormspark.operations.page.history import History, Moment
@@ -107,18 +108,19 @@ def test_a_clock_that_was_set_back_begins_anew() -> None:
     assert history.series("count", 600.0)["at"] == [50.0, 51.0]
 
 
-def test_a_topology_of_very_many_components_has_a_shorter_history() -> None:
-    names = tuple(map(str, range(2000)))
+@pytest.mark.parametrize(("components", "edges"), [(2000, 2000), (50, 2450)])
+def test_a_topology_of_very_many_components_or_subscriptions_has_a_shorter_history(
+    components: int, edges: int
+) -> None:
+    """8 MB, whatever the shape: then the page's two parts have the 16 that its documents promise."""
+    names = tuple(map(str, range(components)))
     history = History()
-    for second in range(200):
-        history.note(
-            Moment(
-                float(second),
-                Sums(names, np.zeros((2000, len(SUMMED))), EDGES, second, 0.0, {}),
-                np.zeros(2000),
-            )
-        )
-    assert len(history.series("7", 600.0)["at"]) == 60
+    for second in range(600):
+        sums = Sums(names, np.zeros((components, len(SUMMED))), np.zeros(edges), second, 0.0, {})
+        history.note(Moment(float(second), sums, np.zeros(components)))
+    kept = len(history.series("7", 600.0)["at"])
+    assert 15 < kept < 600
+    assert kept * 8 * (components * (len(SUMMED) + 1) + edges) < 8_000_000
 
 
 def test_what_is_counted_by_subscription_has_a_rate_of_its_own() -> None:
