@@ -25,6 +25,7 @@ from stormspark.operations.operable import Operable, Served
 from stormspark.operations.registry import Registration
 from stormspark.operations.status import Status
 from stormspark.private_files import user_name
+from stormspark.worker.host.addresses import without_brackets
 
 __all__ = ["Server", "serve"]
 
@@ -128,7 +129,7 @@ def serve(running: Operable, *, engine: str, active: bool, checkpoint: str | Non
 def _bound(host: str, port: int) -> socket.socket:
     listening = None
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, *_, address = socket.getaddrinfo(without_brackets(host), port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

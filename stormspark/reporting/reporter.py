@@ -10,6 +10,7 @@ from typing import Any
 
 from stormspark.errors import InvalidTopologyError
 from stormspark.reporting.report import Report
+from stormspark.worker.host.addresses import without_brackets
 
 __all__ = ["REPORTERS", "Reporter", "ReporterSettings"]
 
@@ -116,7 +117,7 @@ class ReporterSettings:
         if not 0 < port <= 65535:
             msg = self.wrong(f"{prefix}.port", "the number of a port", port)
             raise InvalidTopologyError(msg)
-        return host, port
+        return without_brackets(host), port
 
 
 def _pattern(name: str, chosen: Any) -> re.Pattern[str] | None:

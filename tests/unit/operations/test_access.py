@@ -94,6 +94,19 @@ def test_without_a_token_of_the_users_there_is_a_random_one(
     assert all(len(token or "") >= 32 for token in tokens)
 
 
+def test_an_address_of_version_six_may_have_brackets(folder: Path) -> None:
+    running = Words(conf={"stormspark.ui.port": 0, "stormspark.ui.host": "[::1]"})
+    try:
+        server = serve(running, engine="local", active=True, checkpoint=None)
+    except UnsupportedEnvironmentError as error:
+        if "Cannot assign" in str(error):
+            pytest.skip("this host has no IPv6")
+        raise
+    assert server is not None
+    assert httpx.get((entry_of("words").url or "").replace("/api/v1", "/healthz")).status_code == 200
+    server.close()
+
+
 def test_a_port_that_is_taken_is_refused(folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
