@@ -20,6 +20,8 @@ class ThrottledLog:
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what, self._clock = what, clock
         self._failures, self._logged_at = 0, -float("inf")
+        #: Whether a failure was logged since it worked last.
+        self._was_logged = False
 
     def failed(self, error: BaseException | str) -> None:
         """Log a failure, unless one was logged lately."""
@@ -27,13 +29,16 @@ class ThrottledLog:
         now = self._clock()
         if now - self._logged_at < _PAUSE_SECS:
             return
-        self._logged_at = now
+        self._logged_at, self._was_logged = now, True
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         more = f" ({self._failures} failures so far)" if self._failures > 1 else ""
         _log.warning("%s: %s%s; the topology goes on without it", self._what, text, more)
 
     def worked(self) -> None:
-        """Note that it works. Log that if it has failed before."""
-        if self._failures:
+        """Note that it works. Log that if a failure was logged before.
+
+        What fails and works by turns is logged no more often than what fails all the time.
+        """
+        if self._was_logged:
             _log.info("%s works again, after %d failures", self._what, self._failures)
-            self._failures, self._logged_at = 0, -float("inf")
+        self._failures, self._was_logged = 0, False

@@ -24,6 +24,7 @@ from stormspark.reporting import Report, Reporter
 from stormspark.reporting.families import families
 from stormspark.reporting.places import Hosts
 from stormspark.reporting.reporters import senders_of
+from stormspark.reporting.throttled_log import ThrottledLog
 from stormspark.testing import FixedTupleSpout, TestWordCounter
 from tests.unit.reporting.reported import Reported
 
@@ -276,6 +277,16 @@ def test_a_reporter_that_works_again_says_so(caplog: pytest.LogCaptureFixture) -
         reported(counted(), {"class": f"{HERE}:Keeps"}, times=4)
     assert len(Keeps.got) == 2
     assert "works again, after 2 failures" in caplog.text
+
+
+def test_a_reporter_that_fails_now_and_then_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    log = ThrottledLog("metrics reporter graphite", lambda: now[0])
+    with caplog.at_level(logging.INFO):
+        for now[0] in range(0, 600, 20):
+            log.failed(ConnectionRefusedError("nobody listens"))
+            log.worked()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"] * 2
 
 
 @pytest.mark.parametrize(
