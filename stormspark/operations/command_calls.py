@@ -17,7 +17,6 @@ from stormspark.metrics.windows import ALL_TIME
 from stormspark.operations.answers import Answer
 from stormspark.operations.bodies import json_body
 from stormspark.operations.facts import Facts
-from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.operable import Served
 from stormspark.operations.page_calls import check_topology
 from stormspark.operations.status import Status
@@ -43,9 +42,7 @@ class _Calls:
     """The calls. Each takes a request and returns a response."""
 
     def __init__(self, served: Served) -> None:
-        self._served = served
-        running = served.running
-        self._levels = LogLevels(running.set_log_levels, running.plan.settings.log_level)
+        self._served, self._levels = served, served.levels
 
     async def errors(self, request: Request) -> Response:
         """``GET topology/:id/errors``, with ``component``: the last errors of each component, the newest first."""

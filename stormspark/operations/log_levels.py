@@ -97,6 +97,12 @@ class LogLevels:
             }
             self._bring(now)
 
+    def close(self) -> None:
+        """Let no level fall back any more, because the topology has ended."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+
     def _bring(self, now: float) -> None:
         """Bring the levels to the loggers, and come back when the next one falls back."""
         if self._timer is not None:

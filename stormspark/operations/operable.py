@@ -14,6 +14,7 @@ from stormspark.driver.source_lag import Lags
 from stormspark.metrics import TopologyStatistics
 from stormspark.operations.controls import Controllable, Controls
 from stormspark.operations.facts import Watched, Watcher
+from stormspark.operations.log_levels import LogLevels
 from stormspark.operations.page.recorder import Recordable, Recorder
 from stormspark.reporting.measured import Measured
 from stormspark.worker.busy import Busy
@@ -78,6 +79,11 @@ class Served:
     def recorder(self) -> Recorder:
         """What the topology did in the last hours."""
         return Recorder(self.running)
+
+    @cached_property
+    def levels(self) -> LogLevels:
+        """The levels of loggers that commands have set."""
+        return LogLevels(self.running.set_log_levels, self.running.plan.settings.log_level)
 
     @property
     def id(self) -> str:

@@ -92,6 +92,7 @@ class Server:
         self._registration.leave()
         self._watcher.close()
         self._recorder.close()
+        self.served.levels.close()
         for server in self._servers:
             server.should_exit = True
         self._thread.join(_CLOSE_SECS)

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from functools import cached_property
 from pathlib import Path
@@ -275,6 +276,19 @@ def test_somebody_who_does_not_read_is_not_waited_for_for_ever(
         wait_for(lambda: any(one.cycle for one in api.server_state.connections))  # type: ignore[union-attr]
         wait_for(lambda: not api.server_state.connections)
     server.close()
+
+
+def test_its_end_leaves_no_thread_for_levels_that_fall_back(folder: Path) -> None:
+    """The thread would keep the ended topology for as long as the level was to last."""
+    server = serving(Words())
+    run("log-level", "words", "-l", "my.bolt=DEBUG:3600")
+
+    def waits() -> bool:
+        return any(one.name == "log levels fall back" for one in threading.enumerate())
+
+    assert waits()
+    server.close()
+    wait_for(lambda: not waits())
 
 
 def test_commands_change_the_state(words: Words) -> None:
