@@ -213,8 +213,6 @@ class Nimbus:
         self._looked_at: float | None = None
         self._gathering: _Gathering | None = None
         self._error: BaseException | None = None
-        for report in folder.glob("ended-*"):  # on workers of an earlier layout, which had the same numbers
-            report.unlink(missing_ok=True)
         self.key = Key.new(certificate)
         self._switchboard = Switchboard("nimbus", silence_secs)
         self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)

@@ -41,7 +41,6 @@ from stormspark.worker.host.messages import (
     There,
     Welcome,
 )
-from stormspark.worker.host.watchman import report_of
 
 HERE = Endpoint("/requests")
 
@@ -323,16 +322,6 @@ def test_keys_that_can_not_be_dealt_out_stop_the_topology_at_any_attempt(make: C
     nimbus = make(is_first=False)
     _fails_to_start(nimbus, NotDealtOutError("the key 7"))
     assert isinstance(nimbus.error, NotDealtOutError)
-
-
-def test_how_workers_of_an_earlier_layout_have_ended_is_forgotten(
-    make: Callable[..., Nimbus], tmp_path: Path
-) -> None:
-    """J3: the new ones have the same numbers, and the watchman's report on such a worker would be taken for one on them."""
-    report = report_of(Endpoint(str(tmp_path / "nimbus"), None), 0, 0)
-    report.write_text("killed by signal 9")
-    make()
-    assert not report.exists()
 
 
 def test_prepare_that_raises_stops_the_topology_at_any_attempt(make: Callable[..., Nimbus]) -> None:
