@@ -13,7 +13,9 @@ import psutil
 import pytest
 
 from stormspark.engine import RunningTopology
+from stormspark.errors import TopologyNotAliveError
 from stormspark.metrics import Quiet
+from stormspark.operations.registry import Entry, entries
 
 _T = TypeVar("_T")
 #: No test waits this long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
@@ -87,6 +89,18 @@ def worker_processes(topology: str) -> dict[int, psutil.Process]:
         if words[-3:-1] == ["stormspark.worker", topology] and _is_of_these_tests(process):
             found[int(words[-1])] = process
     return found
+
+
+def entry_of_driver(topology: str, pid: int) -> Entry:
+    """The driver in the registry that these tests have started: tests that run beside them may have one of the same name.
+
+    Raises `TopologyNotAliveError` if it is not there yet, or no longer.
+    """
+    for one in entries():
+        if (one.topology, one.pid) == (topology, pid):
+            return one
+    msg = f"process {pid} has entered no topology {topology!r}"
+    raise TopologyNotAliveError(msg)
 
 
 def _is_of_these_tests(process: psutil.Process) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,12 @@ from stormspark import Fields, TopologyBuilder
 from stormspark.errors import InvalidTopologyError, StatusError
 from stormspark.grouping.hashing import fields_task_index
 from stormspark.operations.client import Client
-from stormspark.operations.registry import entry_of
 from stormspark.spark import SparkTopology
 from stormspark.testing import TestWordCounter, TestWordSpout
 from tests.spark.test_durable_acker import Held
 from tests.spark.test_state import BY_KEYS
 from tests.spark.test_state import topology as sums_by_key
-from tests.waiting import wait_for, wait_until_idle, worker_processes
+from tests.waiting import entry_of_driver, wait_for, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
 
@@ -74,7 +74,7 @@ def test_a_command_rebalances_and_spouts_wait_meanwhile(start: Callable[..., Spa
     builder.set_bolt("count", TestWordCounter(), parallelism=2).fields_grouping("words", Fields("word"))
     running = start(builder.create_topology("laid-out-anew"), conf={"topology.workers": 2})
     wait_for(lambda: executed(running, "count") > 0)
-    client = Client(entry_of("laid-out-anew"))
+    client = Client(entry_of_driver("laid-out-anew", os.getpid()))
     with pytest.raises(StatusError, match="there is no component 'cuont'; did you mean 'count'"):
         client.do("rebalance/0", {"rebalanceOptions": {"executors": {"cuont": 3}}})
     assert client.summary()["status"] == "ACTIVE"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,11 @@ import pytest
 
 import stormspark
 from stormspark.operations.client import Client
-from stormspark.operations.registry import entry_of
 from stormspark.spark import SparkTopology
 from tests.spark.test_rebalance import executed
 from tests.spark.test_state import BY_KEYS
 from tests.spark.test_state import topology as sums_by_key
-from tests.waiting import wait_for, wait_until_idle, worker_processes
+from tests.waiting import entry_of_driver, wait_for, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -31,7 +31,7 @@ def test_each_number_counts_once_whatever_is_restarted(
     n = 20_000
     conf = {"test.effects": str(tmp_path), "topology.workers": 2, "stormspark.max.attempts": 2}
     running = start(sums_by_key(n, 2, **BY_KEYS), checkpoint=tmp_path / "checkpoint", conf=conf)
-    client = Client(entry_of(running.name))
+    client = Client(entry_of_driver(running.name, os.getpid()))
     for action in ("restart/0", "restart", "restart/1", "restart"):  # more than stormspark.max.attempts
         so_far = executed(running, "sums")
         wait_for(lambda so_far=so_far: executed(running, "sums") > so_far)  # type: ignore[misc]
@@ -55,7 +55,7 @@ def test_levels_of_loggers_are_those_of_workers_that_come_later(
     }
     running = start(sums_by_key(40_000, 2, **BY_KEYS), checkpoint=tmp_path / "checkpoint", conf=conf)
     wait_for(lambda: executed(running, "sums") > 0)
-    client = Client(entry_of(running.name))
+    client = Client(entry_of_driver(running.name, os.getpid()))
     levels = {"stormspark.worker": {"target_level": "DEBUG", "timeout": 0}}
     client.do("logconfig", {"namedLoggerLevels": levels})
     assert running._now.nimbus._orders.log_levels == (("stormspark.worker", 10),)

@@ -13,9 +13,8 @@ import pytest
 
 from stormspark.errors import StormsparkError
 from stormspark.operations.client import Client
-from stormspark.operations.registry import entry_of
 from tests.faults.exactly_once.test_exactly_once import ALL, KILLS, Run, running
-from tests.waiting import wait_for, worker_processes
+from tests.waiting import entry_of_driver, wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -29,8 +28,9 @@ LAYOUTS: list[tuple[int, dict[str, int]]] = [
 
 def summary(run: Run) -> dict[str, Any] | None:
     """Return what the driver says of the topology; None if there is no driver that answers."""
+    assert run.process is not None
     try:
-        return Client(entry_of(run.name)).summary()
+        return Client(entry_of_driver(run.name, run.process.pid)).summary()
     except StormsparkError:
         return None
 
@@ -41,9 +41,12 @@ def begin_to_rebalance(run: Run, workers: int, executors: dict[str, int]) -> Non
     def taken_up() -> bool:
         if not run.lives():
             return False
+        assert run.process is not None
         try:
             options = {"numWorkers": workers, "executors": executors}
-            Client(entry_of(run.name)).do("rebalance/0", {"rebalanceOptions": options})
+            Client(entry_of_driver(run.name, run.process.pid)).do(
+                "rebalance/0", {"rebalanceOptions": options}
+            )
         except StormsparkError:  # it is REBALANCING, or there is no driver that answers
             return False
         return True

@@ -11,10 +11,9 @@ from random import Random
 from typing import Any
 
 from stormspark.operations.client import Client
-from stormspark.operations.registry import entry_of
 from tests.faults.nothing_lost.scenario import Inject, Scenario
 from tests.faults.nothing_lost.topology import trap
-from tests.waiting import PATIENCE_SECS, worker_processes
+from tests.waiting import PATIENCE_SECS, entry_of_driver, worker_processes
 
 __all__ = ["FAULTS", "TOGETHER", "Fault"]
 
@@ -50,7 +49,8 @@ def _rebalance(scenario: Scenario, random: Random) -> str:
         random.randrange(1, 4),
         {random.choice(("seen", "join", "windowed")): random.randrange(1, 4)},
     )
-    client = Client(entry_of(scenario.driver.plan.name))
+    assert scenario.driver.process is not None
+    client = Client(entry_of_driver(scenario.driver.plan.name, scenario.driver.process.pid))
     options = {"rebalanceOptions": {"numWorkers": workers, "executors": executors}}
     client.do("rebalance/0", options)
     scenario.until(lambda: client.summary()["status"] == "ACTIVE", PATIENCE_SECS, "the new workers")
