@@ -81,7 +81,9 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 
 # Two at a time: most tests wait for Spark most of the time, and three are no faster. A file's tests stay together, in order.
 TEST_PROCESSES ?= 2
-SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+# A process of tests that dies ends the run, which names the test that it ran. With another process in its place the run would
+# not end at all (pytest-xdist 3.8).
+SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # Tests start some hundred JVMs, which find Spark's classes parsed in here.
 CLASSES := build/classes/connectors.jsa
 $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)

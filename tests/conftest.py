@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from tests import quick_jvm
-from tests.failure_reports import pytest_runtest_makereport  # noqa: F401 - a hook
+from tests.failure_reports import NamedAtOnce, pytest_runtest_makereport  # noqa: F401 - a hook
 from tests.waiting import STARTED_BY
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     os.environ[STARTED_BY] = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Failures are named where somebody sees them, which is not in the processes of pytest-xdist."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        session.config.pluginmanager.register(NamedAtOnce(terminal))
 
 
 @pytest.fixture

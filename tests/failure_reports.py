@@ -1,4 +1,6 @@
-"""A failure that can't be shown as usual is shown plainly, and the run goes on.
+"""A failure is named at once, and one that can't be shown as usual is shown plainly, and the run goes on.
+
+A whole run takes 20 minutes, and pytest tells of failures at its end, if there is one.
 
 pytest builds what it shows of a failure in the process that ran the test, and an exception there ends the run, with
 pytest-xdist all of it. Where tests start threads it is likely. Before Python 3.12 the garbage collector runs finalizers and
@@ -15,7 +17,20 @@ from collections.abc import Generator
 
 import pytest
 
-__all__ = ["pytest_runtest_makereport"]
+__all__ = ["NamedAtOnce", "pytest_runtest_makereport"]
+
+
+class NamedAtOnce:
+    """Writes the name of a test that fails to the terminal when it fails."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write it on a line of its own, after the letter."""
+        if report.failed:
+            self._terminal.write_line(f" {report.when} of {report.nodeid}")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
