@@ -427,6 +427,15 @@ def test_the_lag_of_a_spout_is_where_the_spout_is(seen: Seen, ui: Ui, words: Bus
     page.wait_for_selector("#lag h3", state="detached")
 
 
+def test_a_click_when_the_topology_has_gone_is_no_error_of_the_page(seen: Seen, ui: Ui) -> None:
+    server = serving(Busy())
+    page = opened(seen, ui)
+    server.close()
+    page.locator("#tasks summary").click()
+    page.locator("#components button", has_text="count").click()
+    seen.text("#connection", "The driver has not answered since")
+
+
 def test_only_the_link_opens_it(browser: Browser, ui: Ui, words: Busy) -> None:
     link = ui.link
     first, second = Seen(browser), Seen(browser)

@@ -144,6 +144,8 @@ function wake() {
   wakes?.();
 }
 
+// Of what a click asks for, and nobody waits for.
+addEventListener("unhandledrejection", (event) => { event.preventDefault(); lost(event.reason); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
 for (const id of ["queues", "batches", "state", "workers", "tasks", "logs"]) $(id).addEventListener("toggle", () => { if (data) { showAll(); if (id === "batches") commits.update(data).catch(() => {}); if (id === "state") state.update(data).catch(() => {}); if (id === "tasks") tasks.update(); if (id === "logs") logs.update().catch(() => {}); } });
 $("stories").addEventListener("toggle", () => { if ($("stories").open) stories.update().catch((error) => setText(stories.said, error.message)); });
