@@ -154,7 +154,7 @@ class Layout:
             self._has_ended.set()
 
     def _run_attempts(self) -> None:
-        attempt, reason = 0, ""
+        attempt, reason, held = 0, "", 0
         settings, premises = self.plan.settings, self._premises
         retries = Retries(
             settings.max_attempts, settings.outage_timeout_secs, settings.restart_max_delay_secs
@@ -179,6 +179,7 @@ class Layout:
                 self.recovery.letters,
                 end_of_input=self.end_of_input,
                 sampling=premises.sampling,
+                held=held,
             )
             try:
                 premises.fence.check()
@@ -212,10 +213,11 @@ class Layout:
             if planned:
                 # The restart was planned, and no batch has begun. So the attempt continues, and workers notice nothing.
                 self.planned_restarts += 1
+                held = run.held
                 for new in run.new_limits:
                     _log.info("%s starts its query again with a new limit: %s", self.plan.topology, new)
                 continue
-            reason = self.nimbus.broken or run.failure or "the query ended"
+            reason, held = self.nimbus.broken or run.failure or "the query ended", 0
             outside = self.nimbus.broken_outside if self.nimbus.broken else run.failed_outside
             lost = self.nimbus.lost_workers()
             outside |= self._premises.executors.took_workers(lost)

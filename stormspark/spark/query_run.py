@@ -109,6 +109,9 @@ class QueryRun:
     end_of_input: EndOfInput | None = None
     #: Which share of what components emit is logged.
     sampling: EventSampling = field(default_factory=EventSampling)
+    #: The number of tuples that bolts hold over the end of the last committed batch. A run after a planned restart begins with
+    #: that of the run before, because the bolts keep their tuples.
+    held: int = 0
 
     def __post_init__(self) -> None:
         self.session: SparkSession = self.shared.session
@@ -147,8 +150,6 @@ class QueryRun:
         self._phases = Phases()
         self._one_more: DataFrame | None = None
         self._driver = BatchDriver(self.plan, self, self.failed_rows)
-        #: The number of tuples that bolts hold over the end of the last committed batch.
-        self.held = 0
         #: Whether Spark would end the query with its first batch (`keep_ticking`).
         self._ticks_end = False
         #: The rows of sources that the running batch has given up.
