@@ -20,6 +20,7 @@ from stormspark.driver.error_log import ErrorLog, TaskError
 from stormspark.metrics import DataPoint, Durations, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.metrics.sums import Sums, sums_of
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.rebalance import successor
 from stormspark.worker.busy import Busy
 from stormspark.worker.step import WorkerReport
 
@@ -98,14 +99,14 @@ class Tally:
 
         The totals stay. A task goes on with those of the task that had its index in its component, whatever its id was.
         """
-        now_at = {
-            task.id: plan.components[task.component].tasks[task.index] for task in self._plan.tasks.values()
-        }
+        now_at = {task.id: successor(plan, task) for task in self._plan.tasks.values()}
         with self._lock:
             for worker in list(self._counters):
                 self._end_incarnation(worker, in_order=True)
             self._counters, self._living, self._backlogs = {}, {}, {}
-            self._past = {now_at[task]: counted for task, counted in self._past.items()}
+            past, self._past = self._past, {}
+            for task, counted in past.items():
+                self._past.setdefault(now_at[task], TaskCounters()).merge(counted)
             self._metrics = {
                 component: {
                     name: {

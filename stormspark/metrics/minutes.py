@@ -41,7 +41,7 @@ class Minutes:
         moved: deque[tuple[int, np.ndarray]] = deque()
         for minute, totals in self._noted:
             wider = np.zeros((number, totals.shape[1]))
-            wider[rows] = totals
+            np.add.at(wider, rows, totals)
             moved.append((minute, wider))
         self._noted = moved
 

@@ -112,6 +112,8 @@ class Windows:
     def move_rows(self, rows: Sequence[int], number: int) -> None:
         """Let row ``n`` be row ``rows[n]`` from now on, of ``number`` rows. The other rows begin with nothing.
 
+        Rows that become the same row are added up.
+
         >>> windows = Windows()
         >>> windows.note(0.0, np.array([[1.0] * 9, [2.0] * 9]))
         >>> windows.move_rows([2, 0], 3)
@@ -122,7 +124,7 @@ class Windows:
             moved: deque[tuple[float, np.ndarray]] = deque()
             for at, totals in noted:
                 wider = np.zeros((number, totals.shape[1]))
-                wider[rows] = totals
+                np.add.at(wider, rows, totals)
                 moved.append((at, wider))
             self._noted[name] = moved
 

@@ -25,6 +25,7 @@ from stormspark.metrics.windows import (
 )
 from stormspark.operations.status import Status
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.rebalance import successor
 
 __all__ = ["Facts", "History", "Totals", "Watched", "Watcher", "WorkerPlace"]
 
@@ -256,7 +257,7 @@ class Watcher:
         tasks = tuple(sorted(plan.tasks))
         if plan is not self._plan:
             before = [self._plan.tasks[task] for task in sorted(self._plan.tasks)]
-            now_at = [tasks.index(plan.components[one.component].tasks[one.index]) for one in before]
+            now_at = [tasks.index(successor(plan, one)) for one in before]
             self._windows.move_rows(now_at, len(tasks))
             task_now = {one.id: tasks[row] for one, row in zip(before, now_at, strict=True)}
             streams = {key: row for row, key in enumerate(_streams_of(plan))}

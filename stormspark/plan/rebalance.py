@@ -18,11 +18,11 @@ from stormspark.plan.context import PlanningContext
 from stormspark.plan.crossing import find_crossings
 from stormspark.plan.local_preference import prefer_local
 from stormspark.plan.packing import pack_tasks
-from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+from stormspark.plan.physical import ComponentPlan, PhysicalPlan, TaskPlan
 from stormspark.plan.supersteps import cut_supersteps
 from stormspark.plan.tasks import Size, enter_tasks
 
-__all__ = ["rebalanced"]
+__all__ = ["rebalanced", "successor"]
 
 #: A slip of the finger must not use up the driver's memory. Each task needs some of it, and a place in each report.
 _MOST_EXECUTORS = 100_000
@@ -76,6 +76,16 @@ def rebalanced(
     for phase in (pack_tasks, prefer_local, find_crossings, cut_supersteps):
         again = phase(again, nothing)
     return enter_stages(again, {bolt: number for bolt, (number, _) in plan.ends_of_batches.items()})
+
+
+def successor(plan: PhysicalPlan, task: TaskPlan) -> int:
+    """Return the id of the task of ``plan`` that goes on with the totals of a task of another plan of the same topology.
+
+    It has the same index in its component. If the component has fewer tasks now, because a rebalance is taken back, the last one
+    stands for those that are no more.
+    """
+    tasks = plan.components[task.component].tasks
+    return tasks[min(task.index, len(tasks) - 1)]
 
 
 def _problems(plan: PhysicalPlan, workers: int | None, executors: Mapping[str, int]) -> Iterator[str]:

@@ -237,3 +237,5 @@ def test_totals_stay_when_a_topology_is_laid_out_anew():
     assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 12, 5: 5, 6: 1}
     assert tally.take_batch().emitted == 3
     assert tally.statistics().batches == 3
+    tally.lay_out(plan(4, 5))
+    assert {task: one.emitted for task, one in tally.by_task().items()} == {4: 12, 5: 6}, "it was taken back"

@@ -95,7 +95,8 @@ def test_what_happened_within_a_window_is_known_over_a_rebalance(words: Words) -
     now[0] = 300.0
     words.counters = {lines[0]: TaskCounters(emitted=11), lines[1]: TaskCounters(emitted=32)}
     watcher.look()
-    words.plan = rebalanced(words.plan, executors={"count": 7})
+    before = words.plan
+    words.plan = rebalanced(before, executors={"count": 7})
     again = words.plan.components["lines"].tasks
     assert again != lines
     words.counters = {again[0]: TaskCounters(emitted=15), again[1]: TaskCounters(emitted=37)}
@@ -103,6 +104,10 @@ def test_what_happened_within_a_window_is_known_over_a_rebalance(words: Words) -
     facts = watcher.facts()
     assert [facts.of("600", [task]).emitted for task in again] == [5, 7]
     assert [facts.of(ALL_TIME, [task]).emitted for task in again] == [15, 37]
+    words.plan = before
+    words.counters = {lines[0]: TaskCounters(emitted=15), lines[1]: TaskCounters(emitted=38)}
+    facts = watcher.facts()
+    assert [facts.of("600", [task]).emitted for task in lines] == [5, 8], "it was taken back"
     watcher.close()
 
 
