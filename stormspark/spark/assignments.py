@@ -82,6 +82,8 @@ class Assignments:
     #: Why the topology ends, or None. Once it is set, nimbus refuses all questions.
     ending: str | None = None
     seats: list[Seat] = field(default_factory=list)
+    #: Whether all workers have been ready at the same time. Before that, no round of any attempt can have ended.
+    has_begun: bool = False
 
     def __post_init__(self) -> None:
         self.seats = [Seat() for _ in range(self.workers)]
@@ -179,6 +181,7 @@ class Assignments:
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.STARTING:
             seat.state, seat.endpoint = SeatState.READY, endpoint
+            self.has_begun |= all(one.state is SeatState.READY for one in self.seats)
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
         """Record the end of a forwarder that was ordered to start a worker.

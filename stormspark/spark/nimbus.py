@@ -238,6 +238,12 @@ class Nimbus:
         with self._changed:
             return self._assignments.broken_outside
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether all workers have been ready at the same time. Before that, no round can have ended."""
+        with self._changed:
+            return self._assignments.has_begun
+
     def begin_attempt(self, attempt: int) -> None:
         """Serve only forwarders of this attempt from now on, and let them start lost workers again."""
         with self._changed:

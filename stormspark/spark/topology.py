@@ -68,6 +68,7 @@ from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_one_line, in_words
 from stormspark.spark.jvm import log_no_interrupts
 from stormspark.spark.layout import CLOSE_SECS, Layout
+from stormspark.spark.layout_changes import Change, LayoutChanges, size_of
 from stormspark.spark.left_queries import stop_left_queries
 from stormspark.spark.network import Network
 from stormspark.spark.preflight import Preflight
@@ -242,8 +243,7 @@ class SparkTopology(ServedTopology):
         #: Guards what follows.
         self._changing = threading.Lock()
         self._layout: Layout | None = None
-        #: The plan that the topology is to be laid out by next, or None.
-        self._next: PhysicalPlan | None = None
+        self._changes = LayoutChanges(plan)
         self._active = active
         self._input_ended = False
         self._levels: Mapping[str, int] = {}
@@ -534,21 +534,25 @@ class SparkTopology(ServedTopology):
     def lay_out(self, plan: PhysicalPlan) -> None:
         """End the workers at the next batch boundary, and go on with those of another plan of this topology.
 
-        Return when these are up, or the topology has ended.
+        Return when these are up, or the topology has ended. If they can't start, the topology goes back to the plan that it had.
+        Raises `StatusError`, which says why, once it runs by that again. Also raises `StatusError` if the topology ends, or is
+        being laid out anew already.
 
         What is kept of a topology at its end is kept here: the state of an exactly-once topology, the rows of sources, and those
         that are open. The memory of other bolts is lost, as in Storm (J3).
         """
         with self._changing:
-            if self._end_wanted.is_set() or self._next is not None or self._ended.is_set():
-                what = "ends" if self._next is None else "is being laid out anew already"
+            if self._end_wanted.is_set() or self._changes.next is not None or self._ended.is_set():
+                what = "ends" if self._changes.next is None else "is being laid out anew already"
                 msg = f"topology {self.name!r} {what}, so it can't be rebalanced now"
                 raise StatusError(msg)
-            self._next = plan
+            change = self._changes.ask(plan)
             layout = self._now
         layout.end()
-        while (self._next is plan or self.waits_for()) and not self._ended.wait(_LOOK_SECS):
+        while (self._changes.next is not None or self.waits_for()) and not self._ended.wait(_LOOK_SECS):
             pass
+        if change.refusal is not None and not self._ended.is_set():
+            raise change.refusal
 
     # -- the supervisor --------------------------------------------------------------------------------------
 
@@ -582,27 +586,62 @@ class SparkTopology(ServedTopology):
         """Run one layout after another until the topology has to end."""
         while True:
             layout = self._now
+            raised: Exception | None = None
             try:
                 layout.run()
-                self._error = layout.error
+            except Exception as failure:
+                raised = failure
             finally:
                 if layout.end_of_input.is_done:
                     layout.begin_to_stop()
                 with contextlib.suppress(Exception):
                     layout.end_workers()
                 layout.close()
-            if self._error is not None or layout.end_of_input.is_done or not self._lay_out_anew(layout):
+            if layout.nimbus.has_begun:
+                with self._changing:
+                    self._changes.begun()
+            error = raised or layout.error
+            if error is not None and not self._take_back(self._changes.present, error):
+                self._error = error
+                if raised is not None:
+                    raise raised
                 return
+            if layout.end_of_input.is_done or not self._lay_out_anew(layout):
+                return
+
+    def _take_back(self, change: Change, error: BaseException) -> bool:
+        """Go back to the layout before, if that of ``change`` could not start. Return whether there is a way back.
+
+        Raises `StormsparkError` if this change was itself the way back.
+        """
+        ends = self._end_wanted.is_set() or self._killed.is_set()
+        if ends or isinstance(error, FencedError) or not _has_session(self._session):
+            return False
+        with self._changing:
+            if not self._changes.take_back(change, error):
+                return False
+            back = self._changes.next
+        assert back is not None
+        _log.warning(
+            "%s could not start with %s, and goes back to %s: %s",
+            self.name,
+            size_of(change.plan),
+            size_of(back.plan),
+            in_one_line(in_full(error)),
+        )
+        return True
 
     def _lay_out_anew(self, before: Layout) -> bool:
         """Make the next layout, if somebody wants one. Return whether there is one to run.
 
+        If the driver itself can't make it, such as for lack of file descriptors, the topology goes back to the one before.
         The checkpoint is needed for it, so this waits for storage that can't be reached, as a batch would. Raises the errors of
         `Layout`, and `FencedError` if another driver has taken the checkpoint.
         """
-        plan, settings = self._next, before.plan.settings
-        if plan is None:
+        change, settings = self._changes.next, before.plan.settings
+        if change is None:
             return False
+        plan = change.plan
         retries = Retries(
             settings.max_attempts, settings.outage_timeout_secs, settings.restart_max_delay_secs
         )
@@ -617,6 +656,10 @@ class SparkTopology(ServedTopology):
                 given_up = retries.failed(-1, text, outside=is_outside_error(error), now=time.monotonic())
                 if given_up is not None:
                     msg = f"{self.name} could not be laid out anew: {given_up}"
+                    # The layout before would need the same storage.
+                    may_help = bool(change.takes_back) or not is_outside_error(error)
+                    if may_help and self._take_back(change, StormsparkError(msg)):
+                        return self._lay_out_anew(before)
                     raise StormsparkError(msg) from error
                 _log.warning("%s is not laid out anew yet: %s", self.name, in_one_line(text))
                 self._end_wanted.wait(retries.delay_secs)
@@ -626,13 +669,21 @@ class SparkTopology(ServedTopology):
                     layout.close()
                     return False
                 self._lay_out(layout)
-                self._next = None
+                self._changes.laid_out()
                 self._earlier_restarts += before.planned_restarts
                 layout.nimbus.activate(self._active)
                 layout.nimbus.set_log_levels(self._levels)
                 if self._input_ended:
                     layout.end_of_input.end()
             return True
+        return False
+
+
+def _has_session(session: SparkSession) -> bool:
+    """Whether Spark's JVM still answers, and the session was not stopped."""
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except Exception:
         return False
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import stormspark
-from stormspark import Fields, TopologyBuilder
+from stormspark import Fields, TopologyBuilder, Tuple
 from stormspark.errors import InvalidTopologyError, StatusError
 from stormspark.grouping.hashing import fields_task_index
 from stormspark.operations.client import Client
 from stormspark.spark import SparkTopology
 from stormspark.testing import TestWordCounter, TestWordSpout
 from tests.spark.test_durable_acker import Held
-from tests.spark.test_state import BY_KEYS
+from tests.spark.test_state import BY_KEYS, Keys, Sums
 from tests.spark.test_state import topology as sums_by_key
 from tests.waiting import entry_of_driver, wait_for, wait_until_idle, worker_processes
 
@@ -52,6 +52,41 @@ def test_keyed_state_is_dealt_out_to_more_tasks_in_the_middle_of_the_work(
     assert {row["key"]: (row["task"], row["value"]) for row in rows} == {
         key: (fields_task_index((key,), 5), n // 10) for key in range(10)
     }
+
+
+class Elsewhere(Sums):
+    """Whose keys are not those of its grouping, although its setting says so."""
+
+    def execute(self, tup: Tuple) -> None:
+        key = tup["key"] + 101
+        self.state[key] = self.state.get(key, 0) + 1
+        self.collector.ack(tup)
+
+
+def test_a_layout_that_can_not_start_is_taken_back_in_the_middle_of_the_work(
+    start: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
+    """C36: only the new workers find out that keys can't be dealt out. Each number counts once all the same."""
+    n = 5000
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Keys(n))
+    sums = builder.set_bolt("sums", Elsewhere(), 2).fields_grouping("numbers", Fields("key"))
+    sums.add_configurations(BY_KEYS)
+    conf = {"test.effects": str(tmp_path), "topology.workers": 2}
+    running = start(builder.create_topology("taken-back"), checkpoint=tmp_path / "checkpoint", conf=conf)
+    before = running.plan
+    wait_for(lambda: executed(running, "sums") > 500)
+    refused = r"could not start with 3 workers and \d executors, and runs with 2 and \d as before: NotDealtOutError: "
+    with pytest.raises(StatusError, match=refused):
+        running.rebalance(workers=3, executors={"sums": 5})
+    assert running.plan is before
+    assert len(worker_processes("taken-back")) == 2
+    wait_until_idle(running)
+    assert executed(running, "sums") == n
+    running.stop()
+    assert running.error is None
+    rows = stormspark.state(tmp_path / "checkpoint", "sums").to_dict("records")
+    assert {row["key"]: row["value"] for row in rows} == {key + 101: n // 10 for key in range(10)}
 
 
 @pytest.mark.faults
