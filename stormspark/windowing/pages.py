@@ -1,9 +1,12 @@
 """Keeps the items of windows in pages, which the caller stores. So a batch writes only the pages that it changed.
 
 `PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
-leave in the order of their times. No new item is earlier than an item that has left (in event time such an item would be late).
-So one key, the ``cut``, separates the items that have left from those that are held. A page is written again when new items went
-into it, or when at most a quarter of its items is left.
+leave in the order of their times. So one key, the ``cut``, separates the items that have left from those that are held. A page is
+written again when new items went into it, or when at most a quarter of its items is left.
+
+A new item is hardly ever earlier than an item that has left, because in event time it is late then. But if the slide is longer
+than the length, items between two windows leave without a window, and earlier items are not late. Then the items that have left
+are removed from their pages, and the cut goes back.
 
 A page that is not in memory is loaded when a window needs it. A window's pages are read in the order of their first times. So
 only pages whose times overlap are needed at the same time.
@@ -100,6 +103,8 @@ class PagedItems(Generic[_T]):
         """Hold ``item``."""
         key = (time, self._next_number)
         self._next_number += 1
+        if key < self._cut:
+            self._go_back_to(key)
         page = self._open
         if page is None or page.size >= self._page:
             page = self._open = _Page[_T](self._next_page, Rows([], [], []), 0, 0, key, key)
@@ -179,11 +184,7 @@ class PagedItems(Generic[_T]):
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:
-                for column in self._ordered(page):
-                    del column[: page.left]
-                if not page.changed:
-                    self._forget(page)
-                page.size, page.left, page.changed = page.size - page.left, 0, True
+                self._remove_left(page)
             if page.changed:
                 changed.append((page.number, self._ordered(page)))
                 page.changed, page.written = False, True
@@ -253,6 +254,21 @@ class PagedItems(Generic[_T]):
         self._version += 1
         self._pages = [page for page in self._pages if page.first > self._cut or self._stays(page)]
         return expired
+
+    def _go_back_to(self, key: Key) -> None:
+        """Move the cut before ``key``. No page stores items that have left any more, because they would count as held."""
+        for page in self._pages:
+            if page.left:
+                self._remove_left(page)
+        self._cut = key[0], -1
+
+    def _remove_left(self, page: _Page[_T]) -> None:
+        """Remove the items that have left from a page, which is to be written again."""
+        for column in self._ordered(page):
+            del column[: page.left]
+        if not page.changed:
+            self._forget(page)
+        page.size, page.left, page.changed = page.size - page.left, 0, True
 
     def _stays(self, page: _Page[_T]) -> bool:
         """Return whether any item of a page is left after the cut has moved."""

@@ -112,6 +112,25 @@ def test_event_time(length: Length, slide: Length, steps: list[Any], page: int, 
     assert set(held) <= set(in_state) and len(in_state) <= 4 * len(held) + 3
 
 
+def test_what_comes_late_for_an_empty_window_outlives_a_restart_although_later_items_have_left() -> None:
+    """C31, C41: between two windows that leave gaps, items leave without a window. Earlier items are not late then."""
+    kept = Kept()
+
+    def begun_again() -> EventTimeWindows[int]:
+        windows = EventTimeWindows[int](Duration(5), Duration(10), items=paged(Duration(5), kept, 4, None))
+        if kept.committed:
+            windows.restore(kept.restore(windows.items))  # type: ignore[arg-type]
+        return windows
+
+    windows = begun_again()
+    assert windows.add(1, 13) and not list(windows.advance(25))  # in no window, and gone
+    assert windows.add(2, 7) and windows.add(3, 2)  # in the window that ends at 10, and in none
+    for _ in range(3):
+        kept.commit(windows.items, windows.progress)  # type: ignore[arg-type]
+        windows = begun_again()
+    assert [(window.end, window.items) for window in windows.advance(26)] == [(10, (2,))]
+
+
 @given(LENGTHS, LENGTHS, STEPS, st.integers(1, 7), st.sampled_from([None, 1, 5, 100]))
 def test_processing_time(
     length: Length, slide: Length, steps: list[Any], page: int, most: int | None
