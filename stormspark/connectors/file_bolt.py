@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 from collections.abc import Callable, Mapping, MutableMapping
-from os import PathLike
+from os import PathLike, fsencode
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -218,6 +218,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             if ".." in partition.split("/"):
                 msg = f"the partitioner returned {partition!r}, which is outside of {self._folder}"
                 raise ValueError(msg)
+            if not _can_be_path(partition):
+                msg = f"the partitioner returned {partition!r:.300}, which has a character that no path can have"
+                raise ValueError(msg)
         except Exception as error:  # the user's code is wrong, or the tuple does not fit it
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
@@ -368,6 +371,13 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
 
 def _is_of_path(error: OSError) -> bool:
     return isinstance(error, FileExistsError) or error.errno in _OF_PATH
+
+
+def _can_be_path(partition: str) -> bool:
+    try:
+        return b"\0" not in fsencode(partition)
+    except UnicodeEncodeError:
+        return False
 
 
 def _no_partition(tup: Tuple) -> str:

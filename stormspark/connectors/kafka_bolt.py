@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 from stormspark.api import OutputCollector, TickTupleAwareBolt, TopologyContext, Tuple
@@ -32,6 +34,8 @@ ProducerCallback = Callable[[Any, Any], None]
 _POLL_SECS = 0.01
 _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 9.0
+#: The names that a topic of Kafka can have, but for "." and "..".
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
 #: Keys of the task's state. `_MARKED_AT` holds the name of a topic. Kafka keeps the number of the last delivered batch there, as
@@ -87,6 +91,17 @@ class FieldNameBasedTupleToKafkaMapper:
     def __call__(self, tup: Tuple) -> tuple[Any, Any]:
         """Return the key and the message of a tuple. Raises KeyError if the tuple has no message field."""
         return tup.get(self.key), tup[self.message]
+
+
+@lru_cache(maxsize=1024)
+def _check_topic(topic: str) -> None:
+    """Raise ValueError if Kafka can have no topic with this name. A message for such a topic could never be delivered."""
+    if not isinstance(topic, str) or topic in (".", "..") or not _TOPIC.fullmatch(topic):
+        msg = (
+            f"{topic!r:.300} is the name of no topic: a name has 1 to 249 letters of ASCII, digits, dots, underscores and "
+            f"hyphens; let the topic selector return such a name"
+        )
+        raise ValueError(msg)
 
 
 @dataclass(frozen=True)
@@ -336,6 +351,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 self._logger.warning("skipping key = %r, topic selector returned None.", key)
                 self._collector.ack(tup)
                 return
+            _check_topic(topic)
             key, message = self._key_bytes(key), self._message_bytes(message)
         except Exception as error:  # the user's code is wrong, or the tuple does not fit it
             self._collector.report_error(error)

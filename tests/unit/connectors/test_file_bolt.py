@@ -182,8 +182,24 @@ def test_a_partitioner_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     assert task.collector.failed == [tup] and "is outside of" in str(task.collector.reasons[0])
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_tuple_whose_folder_can_have_no_such_name_fails_alone(tmp_path: Path, name: str) -> None:
+    """Values come from outside, and may have characters that no path can have (K10)."""
+    task = Task(FileBolt(tmp_path / "out").with_partitioner(lambda_by_value).with_record_format(as_repr))
+    unfit, fit = task.execute(name), task.execute("b")
+    assert task.collector.failed == [unfit] and str(task.collector.reasons[0]).startswith(
+        "ValueError: the partitioner returned "
+    )
+    task.bolt.cleanup()
+    assert task.collector.acked == [fit]
+
+
 def lambda_by_value(tup: Tuple) -> str:
     return str(tup[0])
+
+
+def as_repr(tup: Tuple) -> str:
+    return ascii(tup[0]) + "\n"
 
 
 def test_final_names_from_the_beginning_as_hdfs_bolt_has_them(tmp_path: Path) -> None:

@@ -200,6 +200,26 @@ def test_a_tuple_that_can_not_be_written_fails_alone(tup: Tuple, reason: str) ->
     assert collector.reasons[0] is not None and re.match(reason, collector.reasons[0])
 
 
+def five(tup: Tuple) -> Any:
+    return 5
+
+
+@pytest.mark.parametrize("in_transactions", [False, True])
+@pytest.mark.parametrize("topic", ["", "..", "a b", "ä", "a\0", "x" * 250, five])
+def test_a_tuple_whose_topic_can_not_exist_fails_alone(topic: Any, in_transactions: bool) -> None:
+    """K8, C42: in an outbox its message could never be delivered, and would hold up all later ones for ever."""
+    selector = topic if callable(topic) else FieldNameTopicSelector("to", "words")
+    configured = bolt_for().with_topic_selector(selector)
+    if in_transactions:
+        configured.with_transactions("t")
+    bolt, collector = prepared(configured, in_transaction=in_transactions)
+    tup = make_tuple((topic, "a", "1"), fields=["to", "key", "message"])
+    bolt.execute(tup)
+    assert collector.failed == [tup] and not collector.acked
+    reason = collector.reasons[0]
+    assert reason is not None and "is the name of no topic" in reason and len(reason) < 500
+
+
 def test_values_are_made_bytes_as_java_does() -> None:
     """K8: Java's own serializers by name, or any function."""
     bolt, _ = prepared(
