@@ -34,6 +34,8 @@ ProducerCallback = Callable[[Any, Any], None]
 _POLL_SECS = 0.01
 _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 9.0
+#: The longest message.timeout.ms: librdkafka's times have 32 bits, and `_end_secs` is a second longer.
+_MOST_MS = 2_147_000_000
 #: The names that a topic of Kafka can have, but for "." and "..".
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 #: librdkafka's message.max.bytes.
@@ -249,7 +251,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 msg = "KafkaBolt has no topic: give it one with with_topic_selector, or set 'topic' in the configuration"
                 raise InvalidTopologyError(msg)
             self._selector = _DefaultTopicSelector(conf["topic"])
-        timeout_ms = int(context.max_topology_message_timeout * 1000)
+        timeout_ms = int(min(context.max_topology_message_timeout * 1000, _MOST_MS))
         self._end_secs = timeout_ms / 1000 + 1
         if self._transactions:
             self._begin_transactions(context, timeout_ms)

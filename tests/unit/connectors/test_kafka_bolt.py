@@ -292,6 +292,15 @@ def test_the_topic_may_come_from_the_configuration() -> None:
         prepared(bolt)
 
 
+def test_a_message_timeout_of_months_is_one_that_librdkafka_takes() -> None:
+    """K8, C27: windows of weeks need such a timeout, without transactions."""
+    bolt = bolt_for()
+    context = make_context("sink", bolt)
+    context.max_topology_message_timeout = 60 * 86_400
+    bolt.prepare({}, context, RecordingCollector(bolt))
+    assert bolt._end_secs * 1000 < 2**31
+
+
 def test_without_confluent_kafka_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """K8: in one line."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
