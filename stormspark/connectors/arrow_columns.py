@@ -8,6 +8,7 @@ from typing import Any
 from stormspark.api import Fields, Tuple
 from stormspark.connectors.delta_files import BEYOND, is_in_years, why_no_partition
 from stormspark.extras import pyarrow as pa
+from stormspark.wire.arrow_arrays import array_of
 
 __all__ = ["Fit", "columns_of", "inferred_schema"]
 
@@ -95,7 +96,7 @@ class _Place:
     def why_not(self, value: Any) -> str | None:
         """Return why this value, which is not None, can't be in this column, or None if it can."""
         try:
-            column = pa.array([value], self.field.type)
+            column = array_of([value], self.field.type)
         except Exception:  # pyarrow raises half a dozen kinds of errors
             return f"field {self.name!r} is {_shown(value)}, but the column's type is {self.field.type}"
         why = self.why_not_all(column)
@@ -233,7 +234,7 @@ def _column(place: _Place, values: list[Any], reasons: dict[int, str]) -> pa.Arr
             if value is None:
                 reasons.setdefault(position, nothing)
     try:
-        column = pa.array(values, place.field.type)
+        column = array_of(values, place.field.type)
         if place.why_not_all(column) is None:
             return column
     except Exception:  # pyarrow raises half a dozen kinds of errors

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stormspark.extras import pyarrow as pa
+from stormspark.wire.arrow_arrays import array_of
 from stormspark.wire.python_values import python_value, python_values
 from stormspark.worker.tuples.salvage import error_text
 
@@ -71,7 +72,7 @@ def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    array = pa.array(values, kind)
+    array = array_of(values, kind)
     if isinstance(array, pa.ChunkedArray):  # the column has more than 2 GB of strings
         msg = f"{len(values)} values of type {kind} do not fit into one array; declare large_string or large_binary"
         raise ValueError(msg)

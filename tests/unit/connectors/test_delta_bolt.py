@@ -99,6 +99,7 @@ def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
         task.execute("c", 3, 4, fields=("word", "n", "more")),
         task.execute(5, 5),
         task.execute("d", 2**63),
+        task.execute("d", 1.5),
     ]
     task.execute("e", None)
     task.bolt.flush()
@@ -110,6 +111,7 @@ def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
         where + "field 'more' is not a column of it; its columns are word, n",
         where + "field 'word' is 5, but the column's type is string",
         where + "field 'n' is 9223372036854775808, but the column's type is int64",
+        where + "field 'n' is 1.5, but the column's type is int64",
     ]
     task.execute("x", "y")
     task.bolt.flush()

@@ -445,14 +445,14 @@ class TypedScript(Script):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_tuple_that_is_no_row_fails_and_the_others_do_not(workers: int) -> None:
     """W22: with the field, its type, the value and who sent it."""
-    rows: list[Any] = [(1, "a"), ("two", "b"), (None, None), (4, 5)]
+    rows: list[Any] = [(1, "a"), ("two", "b"), (None, None), (4, 5), (1.5, "c")]
     schema = pa.schema({"n": pa.int64(), "s": pa.string()})
     rig = Rig(line(TypedScript(rows, schema), Do(nothing)), workers)
-    rig.batches(4)
-    assert heard(rig) == [("ack", 0), ("ack", 2), ("fail", 1), ("fail", 3)]
+    rig.batches(5)
+    assert heard(rig) == [("ack", 0), ("ack", 2), ("fail", 1), ("fail", 3), ("fail", 4)]
     (reason,) = (event[2] for event in rig.users("a")[0].heard if event[:2] == ("fail", 1))
     assert "field 'n' is declared as int64, got 'two' of type str" in reason and "of 'a'" in reason
-    assert len(rig.errors) == 2
+    assert len(rig.errors) == 3
 
 
 @pytest.mark.parametrize("workers", [1, 2])
