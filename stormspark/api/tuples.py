@@ -129,7 +129,10 @@ class Tuple:
         return self._source.stream == TICK_STREAM and self._source.component == SYSTEM_COMPONENT
 
     def __repr__(self) -> str:
-        return f"Tuple({self._source!r}, {self.values!r})"
+        try:
+            return f"Tuple({self._source!r}, {self.values!r})"
+        except Exception as error:  # raised by a value's class, or because a number has too many digits
+            return f"Tuple({self._source!r}, {len(self.values)} values that can't be shown ({type(error).__name__}))"
 
 
 class Executor:

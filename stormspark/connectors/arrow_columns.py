@@ -8,6 +8,7 @@ from typing import Any
 from stormspark.api import Fields, Tuple
 from stormspark.connectors.delta_files import BEYOND, is_in_years, why_no_partition
 from stormspark.extras import pyarrow as pa
+from stormspark.shown_values import shown
 from stormspark.wire.arrow_arrays import array_of
 
 __all__ = ["Fit", "columns_of", "inferred_schema"]
@@ -98,9 +99,9 @@ class _Place:
         try:
             column = array_of([value], self.field.type)
         except Exception:  # pyarrow raises half a dozen kinds of errors
-            return f"field {self.name!r} is {_shown(value)}, but the column's type is {self.field.type}"
+            return f"field {self.name!r} is {shown(value, 100)}, but the column's type is {self.field.type}"
         why = self.why_not_all(column)
-        return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
+        return None if why is None else f"field {self.name!r} is {shown(value, 100)}, {why}"
 
     def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
         """Return why one of these values can't be in this column, or None if all can. The values have the column's type."""
@@ -158,14 +159,6 @@ class Fit:
 
 
 _NO_NULL = "field {!r} is None, which the table does not allow"
-
-
-def _shown(value: Any) -> str:
-    """Return the value as a string for people, or its type if it can't be shown, such as a number with too many digits."""
-    try:
-        return f"{value!r:.100}"
-    except Exception as error:
-        return f"a {type(value).__name__} that can't be shown ({type(error).__name__})"
 
 
 def _is_never_null_inside(type: pa.DataType) -> bool:

@@ -26,6 +26,7 @@ from stormspark.multilang.answers import AHEAD, keeps_answers, only_answer
 from stormspark.multilang.component import ShellComponent
 from stormspark.multilang.conversation import Conversation, Surroundings, label_of
 from stormspark.multilang.messages import TICK, Ack, Emit, Fail, Sync
+from stormspark.shown_values import shown
 from stormspark.spi import Given, KeepsOutside, Send, Sender
 
 __all__ = ["ShellBolt"]
@@ -258,7 +259,7 @@ class _BoltConversation(Conversation):
             try:
                 self.child.messages.encode([value])
             except (TypeError, ValueError, OverflowError, RecursionError) as culprit:
-                why = f"the value of its field {field!r}, {str(value)[:100]!r} of type {type(value).__name__}: {culprit}"
+                why = f"the value of its field {field!r}, {shown(value, 100)} of type {type(value).__name__}: {culprit}"
                 break
         return (
             f"{self.label}: {tup.source_component!r} has sent a tuple on stream {tup.source_stream!r} that can't be sent to the "

@@ -13,6 +13,7 @@ from numbers import Integral, Number
 from typing import Any, TypeAlias
 
 from stormspark.extras import pyarrow as pa
+from stormspark.shown_values import shown
 
 __all__ = ["array_of"]
 
@@ -103,7 +104,7 @@ def _check_of_maps(check_keys: _Check | None, check_items: _Check | None) -> _Ch
             elif isinstance(value, Iterable) and not isinstance(value, _SINGLE):
                 pairs = list(value)
                 if any(pair is None for pair in pairs):
-                    msg = f"a map has None in the place of a pair: {value!r:.200}"
+                    msg = f"a map has None in the place of a pair: {shown(value)}"
                     raise ValueError(msg)
                 pairs = [pair for pair in pairs if isinstance(pair, tuple) and len(pair) == 2]
                 keys, items = [key for key, _ in pairs], [item for _, item in pairs]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stormspark.extras import pyarrow as pa
+from stormspark.shown_values import shown
 from stormspark.wire.arrow_arrays import array_of
 from stormspark.wire.python_values import python_value, python_values
 from stormspark.worker.tuples.salvage import error_text
@@ -63,10 +64,10 @@ def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
     for value, field in zip(values, schema, strict=True):
         try:
             _array([value], field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        except Exception as error:  # of many kinds, because pyarrow calls methods of the value
             return (
-                f"field {field.name!r} is declared as {field.type}, got {value!r:.200} of type {type(value).__name__}: "
-                f"{error}"
+                f"field {field.name!r} is declared as {field.type}, got {shown(value)} of type {type(value).__name__}: "
+                f"{error_text(error)}"
             )
     return None
 

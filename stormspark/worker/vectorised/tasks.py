@@ -108,11 +108,16 @@ class ArrowBoltTask(BoltTask):
         """Execute tuples of one stream, as a record batch."""
         count, source = len(run), run[0][1]
         schema = self._schemas[source.component, source.stream]
-        try:
-            batch = batch_of([delivery[0] for delivery in run], schema)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            run = self._fitting(run, schema)
-            batch = batch_of([delivery[0] for delivery in run], schema)
+        batch = _batch_of(run, schema)
+        if batch is None:
+            fitting = run = self._fitting(run, schema)
+            # Values may fit alone and not together: strings of more than 2 GB, or a dict and a list of pairs.
+            while len(run) > 1 and (batch := _batch_of(run, schema)) is None:
+                run = run[: len(run) // 2]
+            if len(run) == 1:
+                batch = batch_of([run[0][0]], schema)
+            self.queue.put_back(fitting[len(run) :])
+            count -= len(fitting) - len(run)
         if run:
             self._run_batch(batch, source, BatchRoots.of(delivery[2] for delivery in run))
         return count
@@ -234,6 +239,14 @@ class ArrowSpoutTask(SpoutTask):
     def read_counters(self) -> TaskCounters:
         """See `Task.read_counters`."""
         return _counted(super().read_counters(), self.batch_outlets)
+
+
+def _batch_of(run: list[Delivery], schema: pa.Schema) -> pa.RecordBatch | None:
+    """Return a record batch of these tuples; None if there can be none."""
+    try:
+        return batch_of([delivery[0] for delivery in run], schema)
+    except Exception:  # of many kinds, because pyarrow calls methods of the values
+        return None
 
 
 def _counted(counters: TaskCounters, outlets: dict[str, BatchOutlet]) -> TaskCounters:

@@ -301,8 +301,24 @@ def test_big_integers_are_kept_exactly() -> None:
         assert rig.last() == [2**63, -(2**200), 10**18]
 
 
+def lists_in_lists(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
-    ("value", "said"), [(float("nan"), "nan"), (b"\x00raw", "bytes"), ({1, 2}, "set"), (object, "type")]
+    ("value", "said"),
+    [
+        (float("nan"), "nan"),
+        (b"\x00raw", "bytes"),
+        ({1, 2}, "set"),
+        (object, "type"),
+        (10**5000, "a int that can't be shown"),
+        (lists_in_lists(5000), "a list that can't be shown"),
+    ],
+    ids=["nan", "bytes", "set", "class", "thousands of digits", "thousands of lists"],
 )
 def test_a_value_that_can_not_be_sent_fails_its_tuple_alone(value: Any, said: str) -> None:
     """I6, C5: its field, its type and where it came from are named, and the child goes on."""

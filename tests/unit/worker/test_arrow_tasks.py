@@ -445,14 +445,23 @@ class TypedScript(Script):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_tuple_that_is_no_row_fails_and_the_others_do_not(workers: int) -> None:
     """W22: with the field, its type, the value and who sent it."""
-    rows: list[Any] = [(1, "a"), ("two", "b"), (None, None), (4, 5), (1.5, "c")]
+    rows: list[Any] = [(1, "a"), ("two", "b"), (None, None), (4, 5), (1.5, "c"), (10**5000, "d")]
     schema = pa.schema({"n": pa.int64(), "s": pa.string()})
     rig = Rig(line(TypedScript(rows, schema), Do(nothing)), workers)
-    rig.batches(5)
-    assert heard(rig) == [("ack", 0), ("ack", 2), ("fail", 1), ("fail", 3), ("fail", 4)]
+    rig.batches(6)
+    assert heard(rig) == [("ack", 0), ("ack", 2), ("fail", 1), ("fail", 3), ("fail", 4), ("fail", 5)]
     (reason,) = (event[2] for event in rig.users("a")[0].heard if event[:2] == ("fail", 1))
     assert "field 'n' is declared as int64, got 'two' of type str" in reason and "of 'a'" in reason
-    assert len(rig.errors) == 3
+    assert len(rig.errors) == 4
+
+
+def test_tuples_that_fit_alone_and_not_together_become_several_batches() -> None:
+    """A12: Arrow takes a dict or a list of pairs as a struct, but not both in one column."""
+    rows: list[Any] = [({"n": n} if n % 3 else [("n", n)],) for n in range(8)]
+    rig = Rig(line(TypedScript(rows, pa.schema({"s": pa.struct({"n": pa.int64()})})), Do(nothing)), 1)
+    rig.batches(9)
+    assert heard(rig) == [("ack", n) for n in range(8)] and rig.errors == []
+    assert [row["n"] for row in flat(rig.users("b")[0].seen)] == list(range(8))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
