@@ -15,6 +15,8 @@ from itertools import cycle
 from typing import Any, ClassVar
 from zlib import crc32
 
+import numpy as np
+
 from stormspark.errors import EmitError, StormsparkError
 from stormspark.grouping import CustomStreamGrouping, GlobalStreamId, Grouping, GroupingContext
 from stormspark.grouping.hashing import value_hash
@@ -53,7 +55,7 @@ def key_hash(key: Any) -> int:
     """
     if isinstance(key, str):
         return crc32(key.encode("utf-8", "surrogatepass"))
-    if isinstance(key, numbers.Number):
+    if isinstance(key, numbers.Number | np.bool_):
         return hash(key) if key == key else 0  # noqa: PLR0124 - the hash of NaN depends on its place in memory
     if isinstance(key, bytes):
         return crc32(key)

@@ -94,6 +94,7 @@ def test_equal_values_of_more_kinds_have_equal_hashes():
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert key_hash(noon) == key_hash(noon.astimezone(timezone(timedelta(hours=5))))
     assert key_hash(np.int64(3)) == key_hash(np.float32(3)) == key_hash(3)
+    assert key_hash(np.True_) == key_hash(True) == key_hash(1)
     assert key_hash(Place("Rome", 3)) == key_hash(Place("Rome", 3.0))
     assert key_hash(frozenset("abcdefgh")) == key_hash(frozenset("hgfedcba"))
     assert key_hash(Window(None, 1.0)) == key_hash(Window(None, 1))
