@@ -78,7 +78,10 @@ def _why_not_whole(value: Any) -> str | None:
             return "too large for a whole number"
         same = not value.is_finite() or value == value.to_integral_value()
     else:
-        same = value == int(value)
+        try:
+            same = value == int(value)
+        except (OverflowError, ValueError, TypeError):  # NaN and infinity are left to `pa.array`
+            return None
     return None if same else "not a whole number"
 
 

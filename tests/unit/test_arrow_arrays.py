@@ -65,3 +65,9 @@ def test_a_value_that_pyarrow_mistreats_is_refused(kind: pa.DataType, value: Any
 def test_other_values_are_those_of_pyarrow(kind: pa.DataType, value: Any) -> None:
     """A12: whole numbers of any class, dates, nested values."""
     assert array_of([None, value], kind).equals(pa.array([None, value], kind))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e300])
+def test_what_no_whole_number_can_be_is_left_to_arrow(value: float) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        array_of([1, value], pa.int64())
