@@ -28,9 +28,11 @@ class NamedAtOnce:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write it on a line of its own, after the letter."""
+        """Write it on a line of its own, after the letter, with the first line of the error."""
         if report.failed:
-            self._terminal.write_line(f" {report.when} of {report.nodeid}")
+            crash = getattr(report.longrepr, "reprcrash", None)  # a process that has died leaves none
+            why = "" if crash is None else f": {crash.message.partition(chr(10))[0]:.300}"
+            self._terminal.write_line(f" {report.when} of {report.nodeid}{why}")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

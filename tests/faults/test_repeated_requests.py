@@ -104,8 +104,9 @@ def test_a_repeated_request_is_answered_from_memory(stage):
 
 
 def test_workers_that_share_a_partition_run_side_by_side_and_only_once(stage):
-    # No superstep ends before its work does, however busy the machine is.
-    one = stage(word_count(100, "shared"), **{"topology.workers": 3, "stormspark.batch.target.ms": 60_000})
+    # No superstep ends before its work does, however busy the machine is: a worker waits only some milliseconds for threads.
+    conf = {"stormspark.batch.target.ms": 60_000, "stormspark.executor.threads": "never"}
+    one = stage(word_count(100, "shared"), **{"topology.workers": 3, **conf})
     _start_side_by_side(one.attempt(), range(3))
     assert len(worker_processes("shared")) == 3, "all have started before the first one is waited for"
 
